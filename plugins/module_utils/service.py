@@ -18,11 +18,13 @@ PROPERTIES = (
     "MainPID",
     "NRestarts",
     "ExecMainStartTimestamp",
+    "ExecMainStartTimestampMonotonic",
     "ExecMainCode",
     "ExecMainStatus",
     "FragmentPath",
     "ControlGroup",
     "NeedDaemonReload",
+    "ExecStart",
 )
 
 ALIVE_STATES = ("active", "activating", "reloading")
@@ -34,7 +36,10 @@ class ServiceError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class ServiceInstance:
-    """One reading of a unit. Times are systemd's own strings, ids are ``""`` and ``0`` when there is none."""
+    """One reading of a unit.
+
+    ``started_at`` is systemd's own string, ``started_monotonic``
+    the same moment in seconds of CLOCK_MONOTONIC; ids are ``""`` and ``0`` when there is none."""
 
     unit: str
     load_state: str
@@ -45,11 +50,13 @@ class ServiceInstance:
     main_pid: int
     restarts: int
     started_at: str
+    started_monotonic: float
     exit_code: str
     exit_status: int
     fragment_path: str
     control_group: str
     needs_daemon_reload: bool
+    executable: str = ""
 
     @property
     def exists(self):
@@ -58,6 +65,14 @@ class ServiceInstance:
     @property
     def alive(self):
         return self.active_state in ALIVE_STATES
+
+    def fate_of(self, invocation_id):
+        """What has become of that instance of the unit: ``alive``, ``dead`` or ``replaced`` by a later instance."""
+        if self.invocation_id not in ("", invocation_id):
+            return "replaced"
+        # Between a crash and the restart that Restart= brings, systemd calls the unit activating.
+        waits_for_restart = self.sub_state.startswith("auto-restart")
+        return "alive" if self.invocation_id and self.alive and not waits_for_restart else "dead"
 
     def summary(self):
         """The part of a reading that results show: ``invocation_id``, ``main_pid``, ``state``, ``restarts``."""
@@ -82,11 +97,13 @@ def parse_show(unit, text):
         main_pid=_number(values.get("MainPID")),
         restarts=_number(values.get("NRestarts")),
         started_at=values.get("ExecMainStartTimestamp", ""),
+        started_monotonic=_number(values.get("ExecMainStartTimestampMonotonic")) / 1e6,
         exit_code=values.get("ExecMainCode", ""),
         exit_status=_number(values.get("ExecMainStatus")),
         fragment_path=values.get("FragmentPath", ""),
         control_group=values.get("ControlGroup", ""),
         needs_daemon_reload=values.get("NeedDaemonReload") == "yes",
+        executable=_executable(values.get("ExecStart", "")),
     )
 
 
@@ -112,6 +129,12 @@ def process_environment(pid):
         return {}
     decoded = (os.fsdecode(entry) for entry in entries if b"=" in entry)
     return dict(entry.partition("=")[::2] for entry in decoded)
+
+
+def _executable(exec_start):
+    """The program of ``{ path=/opt/sglang/venv/bin/python ; argv[]=… }``. The arguments may hold secrets: left out."""
+    _, found, rest = exec_start.partition("path=")
+    return rest.partition(" ;")[0] if found else ""
 
 
 def _number(text):

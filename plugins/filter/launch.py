@@ -1,0 +1,69 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Filters through which the role's YAML reaches the pure code of ``module_utils``."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.llmops.sglang.plugins.module_utils import launch_command, outcome, unit_file
+
+OUTCOMES = {
+    "deployment": outcome.deployment_outcome,
+    "audit": outcome.audit_outcome,
+    "rollback": outcome.rollback_outcome,
+}
+
+
+def exec_start(launch):
+    """The server's command as the value of ``ExecStart=``."""
+    return unit_file.exec_line(_checked(launch_command.server_command, launch))
+
+
+def environment_lines(launch, extra=None):
+    """The ``Environment=`` lines of the server's unit."""
+    environment = _checked(launch_command.server_environment, launch, extra)
+    return [unit_file.environment_line(name, value) for name, value in environment.items()]
+
+
+def launch_expectations(launch, overrides=None):
+    """The ``expect`` option of ``mtp_verify`` for a server that is started like this."""
+    return _checked(launch_command.launch_expectations, launch, overrides)
+
+
+def rollout_outcome(steps, kind="deployment"):
+    """The outcome on a host from the results of its steps."""
+    return OUTCOMES[kind](steps)
+
+
+def with_port(url, port):
+    """The URL with another port; port 0 leaves it as it is."""
+    parts = urlsplit(url)
+    if not port or not parts.hostname:
+        return url
+    host = "[%s]" % parts.hostname if ":" in parts.hostname else parts.hostname
+    return parts._replace(netloc="%s:%d" % (host, port)).geturl()
+
+
+def _checked(function, *args):
+    try:
+        return function(*args)
+    except launch_command.LaunchError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+class FilterModule:
+    """The collection's filters by name."""
+
+    def filters(self):
+        return {
+            "exec_start": exec_start,
+            "environment_lines": environment_lines,
+            "launch_expectations": launch_expectations,
+            "rollout_outcome": rollout_outcome,
+            "node_was_changed": outcome.node_was_changed,
+            "with_port": with_port,
+        }

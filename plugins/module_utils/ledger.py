@@ -1,0 +1,85 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reader and writer: the ledger on the controller, one folder per rollout, one JSON record per host."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from urllib.parse import quote
+
+SCHEMA = 1
+
+
+class LedgerError(Exception):
+    """The ledger can't be used; the text is one sentence for the operator."""
+
+
+class Ledger:
+    """One rollout's folder below ``root``. Times are ISO 8601 in UTC."""
+
+    def __init__(self, root, rollout):
+        self.root = root
+        self.rollout = rollout
+        self.folder = os.path.join(root, _file_name(rollout))
+
+    def create(self):
+        """Make the rollout's folder, readable for its owner only."""
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise LedgerError("mtp_ledger_dir is %s, where no ledger can be kept: %s" % (self.root, error)) from error
+
+    def read(self, host):
+        """The host's latest record of this rollout, or None.
+
+        :raises LedgerError: when the record is there and can't be read.
+        """
+        path = self._path(host)
+        try:
+            with open(path, encoding="utf-8") as source:
+                return json.load(source)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise LedgerError("The ledger's record %s can't be read: %s" % (path, error)) from error
+
+    def write(self, host, **fields):
+        """Write the host's record atomically and return it; a second record of a host is its next attempt."""
+        earlier = self.read(host) or {}
+        record = {
+            "schema": SCHEMA,
+            "rollout": self.rollout,
+            "host": host,
+            "attempt": earlier.get("attempt", 0) + 1,
+            "finished_at": now(),
+        }
+        record.update(fields)
+        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".record-")
+        with os.fdopen(handle, "w", encoding="utf-8") as target:
+            json.dump(record, target, indent=2)
+            target.write("\n")
+        os.replace(temporary, self._path(host))
+        return record
+
+    def _path(self, host):
+        return os.path.join(self.folder, _file_name(host) + ".json")
+
+
+def now():
+    """The time in UTC as ISO 8601, to the millisecond."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+def new_rollout(purpose):
+    """A name for a rollout that sorts by time, such as ``deploy-20261129T101500.123``."""
+    moment = datetime.datetime.now(datetime.timezone.utc)
+    return "%s-%s.%03d" % (purpose, moment.strftime("%Y%m%dT%H%M%S"), moment.microsecond // 1000)
+
+
+def _file_name(name):
+    return quote(name, safe="@+=:,").lstrip(".") or "_"

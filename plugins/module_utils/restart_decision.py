@@ -1,0 +1,29 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pure: does a service need a restart, told from what the running instance was started with."""
+
+from __future__ import annotations
+
+# A clock that was stepped shifts one of the two times compared; a unit edited by hand is older than this.
+CLOCK_TOLERANCE_SECONDS = 2.0
+
+
+def restart_reason(instance, unit_fingerprint, running_fingerprint, unit_modified_at, started_at):
+    """Why the service has to be restarted, as a clause; ``""`` when it has not.
+
+    :arg instance: the :class:`service.ServiceInstance` as it is now.
+    :arg unit_fingerprint: what the unit on disk carries; ``running_fingerprint``: what the main process carries.
+    :arg unit_modified_at: when the unit on disk was written; ``started_at``: when the instance was started; both
+        in seconds since the epoch.
+    """
+    if not instance.alive:
+        return "the service is %s" % (instance.active_state or "not loaded")
+    if running_fingerprint != unit_fingerprint:
+        if not running_fingerprint:
+            return "the running instance was started from a unit that this role did not write"
+        return "the running instance was started from another unit"
+    if unit_modified_at > started_at + CLOCK_TOLERANCE_SECONDS:
+        return "the unit was written after the running instance had started"
+    return ""

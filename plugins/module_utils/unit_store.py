@@ -1,0 +1,103 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reader and writer: a unit file on disk, its unproven candidate and its last known good.
+
+Beside the unit, ``state_directory/<unit>/`` holds
+
+* ``last_known_good.service``: the unit to go back to. Empty: there was none, so going back means removing the unit;
+* ``candidate``: the digest of the unit that was written last and is not proven yet;
+* ``replaced.service``: what the last restore took off the disk, so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from ansible_collections.llmops.sglang.plugins.module_utils import unit_file
+
+
+class UnitStore:
+    """The files of one unit. Texts are str; ``None`` stands for a file that does not exist."""
+
+    def __init__(self, unit, unit_directory, state_directory):
+        self.path = os.path.join(unit_directory, unit)
+        self._folder = os.path.join(state_directory, unit)
+        self.last_known_good_path = os.path.join(self._folder, "last_known_good.service")
+        self._candidate_path = os.path.join(self._folder, "candidate")
+        self._replaced_path = os.path.join(self._folder, "replaced.service")
+
+    @property
+    def current(self):
+        return _read(self.path)
+
+    @property
+    def last_known_good(self):
+        return _read(self.last_known_good_path)
+
+    @property
+    def unproven(self):
+        """Whether the unit on disk was written by :meth:`install` and is not proven yet."""
+        current = self.current
+        return current is not None and _read(self._candidate_path) == unit_file.digest(current)
+
+    def install(self, text):
+        """Write ``text`` as the unit; what it replaces becomes the last known good unless it is unproven itself.
+
+        The way back and the candidate's name are on disk before the unit changes, so that a run that is
+        interrupted between any two steps still knows both.
+        """
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        if not self.unproven:
+            _write(self.last_known_good_path, self.current or "", mode=0o600)
+        _write(self._candidate_path, unit_file.digest(text), mode=0o600)
+        _write(self.path, text, mode=0o644)
+
+    def restore(self):
+        """Put the last known good back, or remove the unit when there was none before. Needs a last known good."""
+        good = self.last_known_good
+        current = self.current
+        if current is not None:
+            _write(self._replaced_path, current, mode=0o600)
+        if good:
+            _write(self.path, good, mode=0o644)
+        elif current is not None:
+            os.unlink(self.path)
+        self.mark_proven()
+
+    def mark_proven(self):
+        """The unit on disk is no candidate any more."""
+        if os.path.exists(self._candidate_path):
+            os.unlink(self._candidate_path)
+
+    def modified_at(self):
+        """When the unit on disk was last written, in seconds since the epoch; None without a unit."""
+        try:
+            return os.stat(self.path).st_mtime
+        except FileNotFoundError:
+            return None
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as source:
+            return source.read()
+    except FileNotFoundError:
+        return None
+
+
+def _write(path, text, mode):
+    folder = os.path.dirname(path)
+    handle, temporary = tempfile.mkstemp(prefix=".llmops-", dir=folder)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as target:
+            target.write(text)
+            target.flush()
+            os.fsync(target.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,150 @@
+#!/usr/bin/python
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rollout_gate
+short_description: Let a batch act only when every host before it is proven
+version_added: 0.1.0
+author:
+  - The llmops.sglang authors (@llmops)
+description:
+  - Keeps a ledger on the controller, with one folder per rollout and one JSON record per host, and decides from it
+    whether the next batch may act.
+  - An unreachable host, a rescued host and a host without a record all lack proof, so each of them closes the gate.
+    Ansible's own brakes let a rollout go on in these cases.
+  - Runs on the controller. The host is not connected to.
+attributes:
+  action:
+    description: This is an action plugin.
+    support: full
+  check_mode:
+    description: The gate is open in check mode, and the ledger is not written.
+    support: full
+  diff_mode:
+    description: No node is changed.
+    support: none
+options:
+  state:
+    description:
+      - V(opened) starts a rollout and makes its folder.
+      - V(checked) decides for the batch that asks. When the gate is closed, all hosts of the batch are recorded as
+        untouched, with the reason.
+      - V(recorded) writes what was reached on the host.
+    type: str
+    choices: [opened, checked, recorded]
+    required: true
+  ledger_dir:
+    description: Folder of the ledger. By default C(mtp-ledger) beside the inventory.
+    type: path
+  rollout:
+    description: Name of the rollout. Required unless O(state=opened), which makes up a name from the time.
+    type: str
+  purpose:
+    description: First part of a name that is made up.
+    type: str
+    default: deploy
+  batch:
+    description: Number of the batch, as O(state=checked) returned it.
+    type: int
+    default: 1
+  started_at:
+    description: Time at which the batch started, as O(state=checked) returned it.
+    type: str
+  outcome:
+    description:
+      - What was reached, with C(verdict), C(reason), C(action), C(conditions), C(diagnosis) and C(invocation_id).
+      - Required with O(state=recorded).
+    type: dict
+"""
+
+EXAMPLES = r"""
+- name: Ask the gate whether every host before this batch is proven
+  llmops.sglang.rollout_gate:
+    state: checked
+    rollout: "{{ rollout_opened.rollout }}"
+  register: rollout_gate
+  run_once: true
+
+- name: Leave this batch untouched when the gate is closed
+  ansible.builtin.meta: end_host
+  when: not rollout_gate.allowed
+"""
+
+RETURN = r"""
+rollout:
+  description: Name of the rollout.
+  type: str
+  returned: with O(state=opened)
+  sample: deploy-20261129T101500.123
+ledger:
+  description: Folder of the rollout on the controller.
+  type: str
+  returned: with O(state=opened)
+allowed:
+  description: Whether the batch may act.
+  type: bool
+  returned: with O(state=checked)
+reason:
+  description: Why, as a sentence that names the hosts.
+  type: str
+  returned: with O(state=checked)
+  sample: Not started, because gpu01 is refuted.
+batch:
+  description: Number of the batch that asked, counted from 1.
+  type: int
+  returned: with O(state=checked)
+started_at:
+  description: Time in UTC, ISO 8601.
+  type: str
+  returned: with O(state=checked)
+record:
+  description: The record that was written, empty in check mode.
+  type: dict
+  returned: with O(state=recorded)
+  contains:
+    schema:
+      description: Version of the record's form.
+      type: int
+    rollout:
+      description: Name of the rollout.
+      type: str
+    host:
+      description: Name of the host in the inventory.
+      type: str
+    batch:
+      description: Number of the batch.
+      type: int
+    attempt:
+      description: How many records this host has had in this rollout.
+      type: int
+    verdict:
+      description: V(proven), V(refuted) or V(inconclusive).
+      type: str
+    reason:
+      description: Why, as a sentence.
+      type: str
+    action:
+      description: V(deployed), V(rolled_back), V(skipped) or V(untouched).
+      type: str
+    conditions:
+      description: The conditions as M(llmops.sglang.mtp_verify) returns them.
+      type: list
+      elements: dict
+    diagnosis:
+      description: Causes of a failure, as M(llmops.sglang.mtp_verify) returns them.
+      type: list
+      elements: dict
+    invocation_id:
+      description: The service instance that the verdict is about.
+      type: str
+    started_at:
+      description: Time in UTC at which the batch started.
+      type: str
+    finished_at:
+      description: Time in UTC at which the record was written.
+      type: str
+"""

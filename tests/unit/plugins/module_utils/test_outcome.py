@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llmops.sglang.plugins.module_utils import outcome
+
+WRITTEN = {"changed": True, "unproven": True, "instance": {"invocation_id": "old"}}
+RESTARTED = {"changed": True, "instance": {"invocation_id": "new"}}
+PROVEN = {"verdict": "proven", "reason": "All five hold.", "conditions": [{"name": "x"}]}
+REFUTED = {"verdict": "refuted", "reason": "No draft model.", "conditions": []}
+
+
+def reached(**steps):
+    return outcome.deployment_outcome(steps)
+
+
+def test_a_deployment_with_proof():
+    record = reached(unit=WRITTEN, restart=RESTARTED, verify=PROVEN, ready={"ready": True})
+    assert (record["verdict"], record["action"], record["reason"]) == ("proven", "deployed", "All five hold.")
+    assert record["invocation_id"] == "new"
+    assert record["conditions"] == PROVEN["conditions"]
+
+
+def test_a_rerun_that_changes_nothing_is_skipped_and_proven():
+    unit = {"changed": False, "unproven": False, "instance": {"invocation_id": "same"}}
+    record = reached(unit=unit, verify=PROVEN, ready={"ready": True})
+    assert (record["verdict"], record["action"]) == ("proven", "skipped")
+
+
+def test_a_refuted_instance_is_rolled_back():
+    record = reached(
+        unit=WRITTEN, restart=RESTARTED, verify=REFUTED, failure={"msg": "No draft model"}, restored={"ready": True}
+    )
+    assert (record["verdict"], record["action"]) == ("refuted", "rolled_back")
+    assert record["reason"] == "No draft model. The last known good server is back and ready."
+
+
+def test_a_server_that_never_gets_ready_is_refuted_although_its_journal_looked_right():
+    record = reached(
+        unit=WRITTEN, restart=RESTARTED, verify=PROVEN, failure={"msg": "Not ready."}, restored={"ready": True}
+    )
+    assert record["verdict"] == "refuted"
+
+
+def test_an_old_server_that_is_not_back_is_said_loudly():
+    record = reached(unit=WRITTEN, verify=REFUTED, failure={"msg": "x"}, restored={"msg": "It died."})
+    assert "NOT BACK: It died." in record["reason"]
+
+
+def test_a_failure_before_any_change_leaves_the_host_untouched():
+    record = reached(failure={"msg": "The draft path does not exist."})
+    assert (record["verdict"], record["action"]) == ("inconclusive", "untouched")
+    assert record["reason"] == "The draft path does not exist. Nothing was changed on this host."
+
+
+@pytest.mark.parametrize(
+    ("steps", "changed"),
+    [
+        ({}, False),
+        ({"unit": {"changed": False, "unproven": False}}, False),
+        ({"unit": {"changed": False, "unproven": True}}, True),
+        ({"unit": {"changed": False}, "restart": {"changed": True}}, True),
+        ({"unit": {"changed": False}, "restart": {"changed": False, "skipped": True}}, False),
+    ],
+)
+def test_going_back_is_called_for_only_when_the_node_is_not_as_it_was_found(steps, changed):
+    assert outcome.node_was_changed(steps) is changed
+
+
+def test_an_audit_leaves_untouched_whatever_it_sees():
+    assert outcome.audit_outcome({"verify": PROVEN})["action"] == "untouched"
+    seen = outcome.audit_outcome({"verify": REFUTED, "failure": {"msg": "No draft model."}})
+    assert (seen["verdict"], seen["reason"], seen["action"]) == ("refuted", "No draft model.", "untouched")
+
+
+@pytest.mark.parametrize(
+    ("restored", "verdict"),
+    [({"ready": True}, "proven"), ({"removed": True}, "proven"), ({"msg": "no way back"}, "refuted"), ({}, "refuted")],
+)
+def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
+    record = outcome.rollback_outcome({"restored": restored})
+    assert (record["verdict"], record["action"]) == (verdict, "rolled_back")

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llmops.sglang.plugins.module_utils import service
+from ansible_collections.llmops.sglang.plugins.module_utils.restart_decision import restart_reason
+
+
+def instance(active_state="active"):
+    return service.parse_show("sglang.service", "LoadState=loaded\nActiveState=%s\nMainPID=7\n" % active_state)
+
+
+def test_the_same_unit_started_after_it_was_written_needs_nothing():
+    assert restart_reason(instance(), "abc", "abc", unit_modified_at=100.0, started_at=101.0) == ""
+
+
+@pytest.mark.parametrize("state", ["inactive", "failed", "deactivating"])
+def test_a_service_that_does_not_run_is_started(state):
+    assert state in restart_reason(instance(state), "abc", "abc", 100.0, 101.0)
+
+
+def test_an_instance_of_another_unit_is_restarted():
+    assert "another unit" in restart_reason(instance(), "abc", "def", 100.0, 101.0)
+
+
+def test_an_instance_of_a_foreign_unit_is_restarted_on_ours():
+    assert "did not write" in restart_reason(instance(), "abc", "", 100.0, 101.0)
+
+
+def test_a_unit_written_after_the_start_is_restarted_although_the_fingerprints_agree():
+    assert "after the running instance" in restart_reason(instance(), "abc", "abc", 200.0, 101.0)
+
+
+def test_a_restored_foreign_unit_that_runs_already_needs_nothing():
+    assert restart_reason(instance(), "", "", 100.0, 101.0) == ""

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+from ansible_collections.llmops.sglang.plugins.module_utils import unit_file
+from hypothesis import given
+from hypothesis import strategies as st
+
+UNIT = "[Unit]\nDescription=x\n\n[Service]\nExecStart=/bin/true\n"
+
+
+def test_the_fingerprint_stands_in_the_service_and_is_read_back():
+    marked = unit_file.with_fingerprint(UNIT)
+    service = marked.partition("[Service]\n")[2]
+    assert service.startswith("Environment=LLMOPS_SGLANG_UNIT=")
+    assert unit_file.fingerprint(marked) in service
+
+
+def test_marking_twice_is_marking_once():
+    once = unit_file.with_fingerprint(UNIT)
+    assert unit_file.with_fingerprint(once) == once
+
+
+def test_another_text_has_another_fingerprint():
+    other = UNIT.replace("/bin/true", "/bin/false")
+    assert unit_file.fingerprint(unit_file.with_fingerprint(UNIT)) != unit_file.fingerprint(
+        unit_file.with_fingerprint(other)
+    )
+
+
+def test_a_unit_that_this_collection_did_not_write_has_no_fingerprint():
+    assert unit_file.fingerprint(UNIT) == ""
+
+
+def test_a_text_without_a_service_is_refused():
+    with pytest.raises(ValueError, match="Service"):
+        unit_file.with_fingerprint("[Unit]\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("--port", "--port"),
+        ("a b", '"a b"'),
+        ("100%", '"100%%"'),
+        ("$HOME", '"$$HOME"'),
+        ('say "hi"', '"say \\"hi\\""'),
+        ("back\\slash", '"back\\\\slash"'),
+        ("", '""'),
+        (";", '";"'),
+        ("two\nlines", '"two\\nlines"'),
+    ],
+)
+def test_words_are_quoted_as_systemd_reads_them(word, quoted):
+    assert unit_file.quote_word(word) == quoted
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=["Cs", "Cc"])))
+def test_a_quoted_word_stays_on_one_line_and_keeps_its_text(word):
+    quoted = unit_file.quote_word(word)
+    inner = quoted[1:-1] if quoted.startswith('"') else quoted
+    unescaped = inner.replace("\\\\", "\0").replace('\\"', '"').replace("\0", "\\").replace("%%", "%").replace("$$", "$")
+    assert "\n" not in quoted
+    assert unescaped == word
+
+
+def test_an_environment_line_keeps_a_dollar_because_systemd_expands_none_there():
+    assert unit_file.environment_line("A", "b c$d%") == 'Environment="A=b c$d%%"'
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [
+        ("ExecStart=/x --port 30000", 30000),
+        ("ExecStart=/x --port=31000 --y", 31000),
+        ("ExecStart=/x --port 1 --port 2", 2),
+        ('ExecStart=/x --port "30001"', 30001),
+        ("ExecStart=/x --dist-port 7", 0),
+        ("ExecStart=/x", 0),
+    ],
+)
+def test_the_port_is_read_from_the_command_line(text, port):
+    assert unit_file.port(text) == port
