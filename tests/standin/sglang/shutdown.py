@@ -1,0 +1,59 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""SIGTERM: finish what is running, then leave with exit code 0."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+from sglang.failures import say_kill_process_tree
+from sglang.server import DRAINING, Server
+
+LOOK_SECONDS = 0.05
+REPORT_SECONDS = 5
+
+
+class Shutdown:
+    def __init__(self, server: Server):
+        self._server = server
+        self._asked = threading.Event()
+        signal.signal(signal.SIGTERM, lambda signum, frame: self._asked.set())
+        signal.signal(signal.SIGINT, lambda signum, frame: self._asked.set())
+
+    def wait(self) -> None:
+        self._asked.wait()
+
+    def drain(self) -> None:
+        server, console = self._server, self._server.run.console
+        console.log("SIGTERM received. signum=None frame=None. Draining requests and shutting down...", "warning")
+        server.status = DRAINING
+        reported = time.monotonic()
+        while server.open_requests:
+            time.sleep(LOOK_SECONDS)
+            if time.monotonic() - reported >= REPORT_SECONDS:
+                self._report()
+                reported = time.monotonic()
+        self._report()
+
+    def leave(self) -> None:
+        console = self._server.run.console
+        release = self._server.run.release
+        if release.says_kill_process_tree:
+            say_kill_process_tree(console, including_parent=not release.stops_uvicorn_itself)
+        if release.stops_uvicorn_itself:
+            console.uvicorn("Shutting down")
+            console.uvicorn("Waiting for application shutdown.")
+            console.uvicorn("Application shutdown complete.")
+            console.uvicorn(f"Finished server process [{os.getpid()}]")
+
+    def _report(self) -> None:
+        left = sorted(self._server.open_requests)
+        self._server.run.console.log(
+            f"Gracefully exiting... Remaining number of requests {len(left)}. "
+            f"Remaining requests remaining_rids={left}."
+        )
