@@ -7,9 +7,21 @@
 from __future__ import annotations
 
 import os
+import time
 
+from ansible.errors import AnsiblePromptInterrupt, AnsiblePromptNoninteractive
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 from ansible_collections.llmops.sglang.plugins.module_utils import gate, ledger
+from ansible_collections.llmops.sglang.plugins.module_utils.ledger_lock import LedgerLock, LockedError
+
+POLICY_SPEC = {
+    "failure_budget": {"type": "int", "default": 0},
+    "on_inconclusive": {"type": "str", "choices": ["stop", "accept", "wait"], "default": "stop"},
+    "confirm": {"type": "str", "choices": ["never", "canary", "every_batch"], "default": "never"},
+    "pause_seconds": {"type": "int", "default": 0},
+    "rollback_scope": {"type": "str", "choices": ["host", "batch"], "default": "host"},
+}
 
 
 class ActionModule(ActionBase):
@@ -22,16 +34,18 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _spec, args = self.validate_argument_spec(
             argument_spec={
-                "state": {"type": "str", "choices": ["opened", "checked", "recorded"], "required": True},
+                "state": {"type": "str", "choices": ["opened", "checked", "recorded", "settled"], "required": True},
                 "ledger_dir": {"type": "path"},
                 "rollout": {"type": "str"},
-                "purpose": {"type": "str", "default": "deploy"},
+                "purpose": {"type": "str", "choices": ["deploy", "verify", "rollback"], "default": "deploy"},
+                "policy": {"type": "dict", "default": {}, "options": POLICY_SPEC, "apply_defaults": True},
                 "batch": {"type": "int", "default": 1},
                 "started_at": {"type": "str"},
                 "outcome": {"type": "dict"},
             },
             required_if=[
                 ("state", "checked", ["rollout"]),
+                ("state", "settled", ["rollout"]),
                 ("state", "recorded", ["rollout", "outcome"]),
             ],
         )
@@ -39,27 +53,32 @@ class ActionModule(ActionBase):
             args["ledger_dir"] or default_folder(task_vars),
             args["rollout"] or ledger.new_rollout(args["purpose"]),
         )
-        step = {"opened": self._open, "checked": self._check, "recorded": self._record}[args["state"]]
+        step = {"opened": self._open, "checked": self._check, "recorded": self._record, "settled": self._settle}
         try:
-            return dict(step(book, args, task_vars), changed=False)
-        except ledger.LedgerError as error:
+            return dict(step[args["state"]](book, args, task_vars), changed=False)
+        except (ledger.LedgerError, LockedError) as error:
             return {"failed": True, "msg": str(error)}
 
     def _open(self, book, args, task_vars):
+        stale = ""
         if not self._task.check_mode:
             book.create()
-        return {"rollout": book.rollout, "ledger": book.folder}
+            # An audit changes no node, so it may run beside a rollout.
+            if args["purpose"] != "verify":
+                stale = lock_of(book).take(book.rollout)
+        return {"rollout": book.rollout, "ledger": book.folder, "taken_over": stale}
 
     def _check(self, book, args, task_vars):
         batch_hosts = list(task_vars["ansible_play_batch"])
         play_hosts = list(task_vars["ansible_play_hosts_all"])
         if self._task.check_mode:
-            return {"allowed": True, "reason": "Check mode: nothing is changed.", "batch": 1, "started_at": ledger.now()}
-        decision = gate.decide(play_hosts, batch_hosts, {host: book.read(host) for host in play_hosts})
+            decision = gate.GateDecision(True, False, "Check mode: nothing is changed.", 1)
+        else:
+            decision = self._decide(book, args["policy"], play_hosts, batch_hosts)
         started_at = ledger.now()
         if not decision.allowed:
             for host in batch_hosts:
-                self._write(book, host, decision.batch, started_at, untouched(decision.reason))
+                book.write(host, batch=decision.batch, started_at=started_at, **untouched(decision.reason))
         return {
             "allowed": decision.allowed,
             "reason": decision.reason,
@@ -67,15 +86,54 @@ class ActionModule(ActionBase):
             "started_at": started_at,
         }
 
+    def _decide(self, book, policy, play_hosts, batch_hosts):
+        records = {host: book.read(host) for host in play_hosts}
+        allowed = gate.Policy(policy["failure_budget"], policy["on_inconclusive"], policy["confirm"])
+        decision = gate.decide(play_hosts, batch_hosts, records, allowed)
+        if decision.ask:
+            decision = ask_operator(decision, batch_hosts)
+        if decision.allowed and decision.batch > 1:
+            time.sleep(policy["pause_seconds"])
+        return decision
+
     def _record(self, book, args, task_vars):
         if self._task.check_mode:
             return {"record": None}
-        host = task_vars["inventory_hostname"]
-        return {"record": self._write(book, host, args["batch"], args["started_at"], args["outcome"])}
+        return {
+            "record": book.write(
+                task_vars["inventory_hostname"],
+                batch=args["batch"],
+                started_at=args["started_at"] or ledger.now(),
+                **args["outcome"],
+            )
+        }
 
-    @staticmethod
-    def _write(book, host, batch, started_at, outcome):
-        return book.write(host, batch=batch, started_at=started_at or ledger.now(), **outcome)
+    def _settle(self, book, args, task_vars):
+        if self._task.check_mode or args["policy"]["rollback_scope"] == "host":
+            return {"take_back": [], "reason": ""}
+        batch_hosts = list(task_vars["ansible_play_batch"])
+        hosts, reason = gate.to_take_back(batch_hosts, {host: book.read(host) for host in batch_hosts})
+        return {"take_back": hosts, "reason": reason}
+
+
+def ask_operator(decision, batch_hosts):
+    """Put the question to the terminal; without one the answer is no."""
+    question = "%s Next: %s. Go on? [y/N] " % (decision.reason, ", ".join(batch_hosts))
+    try:
+        answer = Display().prompt_until(question).decode(errors="replace").strip().lower()
+    except AnsiblePromptNoninteractive:
+        reason = "Not started: %s There is no terminal to ask on; the policy has to decide it." % decision.reason
+        return gate.GateDecision(False, False, reason, decision.batch)
+    except AnsiblePromptInterrupt:
+        answer = "n"
+    if answer in ("y", "yes"):
+        return gate.GateDecision(True, False, "The operator let this batch pass.", decision.batch)
+    return gate.GateDecision(False, False, "Not started: the operator said no. %s" % decision.reason, decision.batch)
+
+
+def lock_of(book):
+    """The ledger's lock, held by the run itself: tasks are short-lived children of its process."""
+    return LedgerLock(book.root, os.getppid())
 
 
 def untouched(reason):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.llmops.sglang.plugins.action.rollout_gate import default_folder, untouched
+from ansible_collections.llmops.sglang.plugins.action.rollout_gate import default_folder, lock_of, untouched
 from ansible_collections.llmops.sglang.plugins.module_utils import ledger, report
 
 
@@ -34,6 +34,7 @@ class ActionModule(ActionBase):
             records = [book.read(host) or missing(host) for host in args["hosts"]]
         except ledger.LedgerError as error:
             return {"failed": True, "msg": str(error)}
+        lock_of(book).release()
         for line in ["", *report.lines(records), "", "Ledger: %s" % book.folder]:
             Display().display(line)
         return {

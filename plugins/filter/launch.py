@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.llmops.sglang.plugins.module_utils import launch_command, outcome, unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils import conditions, launch_command, outcome, unit_file
 
 OUTCOMES = {
     "deployment": outcome.deployment_outcome,
@@ -31,7 +31,9 @@ def environment_lines(launch, extra=None):
 
 def launch_expectations(launch, overrides=None):
     """The ``expect`` option of ``mtp_verify`` for a server that is started like this."""
-    return _checked(launch_command.launch_expectations, launch, overrides)
+    expect = _checked(launch_command.launch_expectations, launch, overrides)
+    _checked(conditions.Expectations.from_options, expect)
+    return expect
 
 
 def rollout_outcome(steps, kind="deployment"):
@@ -51,7 +53,7 @@ def with_port(url, port):
 def _checked(function, *args):
     try:
         return function(*args)
-    except launch_command.LaunchError as error:
+    except (launch_command.LaunchError, conditions.ExpectationError) as error:
         raise AnsibleFilterError(str(error)) from error
 
 

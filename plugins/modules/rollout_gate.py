@@ -14,6 +14,8 @@ author:
 description:
   - Keeps a ledger on the controller, with one folder per rollout and one JSON record per host, and decides from it
     whether the next batch may act.
+  - Only one run acts on a ledger at a time. A second one is refused while the first lives; the lock of a run that died is
+    taken over.
   - An unreachable host, a rescued host and a host without a record all lack proof, so each of them closes the gate.
     Ansible's own brakes let a rollout go on in these cases.
   - Runs on the controller. The host is not connected to.
@@ -34,8 +36,9 @@ options:
       - V(checked) decides for the batch that asks. When the gate is closed, all hosts of the batch are recorded as
         untouched, with the reason.
       - V(recorded) writes what was reached on the host.
+      - V(settled) names the hosts of the batch that have to be taken back because another host of it lacks proof.
     type: str
-    choices: [opened, checked, recorded]
+    choices: [opened, checked, recorded, settled]
     required: true
   ledger_dir:
     description: Folder of the ledger. By default C(mtp-ledger) beside the inventory.
@@ -44,9 +47,42 @@ options:
     description: Name of the rollout. Required unless O(state=opened), which makes up a name from the time.
     type: str
   purpose:
-    description: First part of a name that is made up.
+    description: What the rollout is for, which is the first part of a name that is made up. A V(verify) takes no lock.
     type: str
+    choices: [deploy, verify, rollback]
     default: deploy
+  policy:
+    description: What the operator lets pass.
+    type: dict
+    default: {}
+    suboptions:
+      failure_budget:
+        description: How many hosts of the whole rollout may lack proof before the gate closes.
+        type: int
+        default: 0
+      on_inconclusive:
+        description:
+          - What a host without evidence does. V(stop) counts it as lacking proof, V(accept) lets it pass, V(wait) asks at
+            the terminal.
+        type: str
+        choices: [stop, accept, wait]
+        default: stop
+      confirm:
+        description:
+          - When to ask at the terminal, V(canary) before the second batch, V(every_batch) before each but the first. Where
+            there is no terminal, the gate closes.
+        type: str
+        choices: [never, canary, every_batch]
+        default: never
+      pause_seconds:
+        description: Seconds to wait before each batch but the first.
+        type: int
+        default: 0
+      rollback_scope:
+        description: Whether only a host that lacks proof goes back, or its whole batch with it.
+        type: str
+        choices: [host, batch]
+        default: host
   batch:
     description: Number of the batch, as O(state=checked) returned it.
     type: int
@@ -84,6 +120,15 @@ ledger:
   description: Folder of the rollout on the controller.
   type: str
   returned: with O(state=opened)
+taken_over:
+  description: The rollout of a run that had died and whose lock was taken over; empty when there was none.
+  type: str
+  returned: with O(state=opened)
+take_back:
+  description: Hosts of the batch that have to go back because another host of it lacks proof.
+  type: list
+  elements: str
+  returned: with O(state=settled)
 allowed:
   description: Whether the batch may act.
   type: bool
@@ -91,7 +136,7 @@ allowed:
 reason:
   description: Why, as a sentence that names the hosts.
   type: str
-  returned: with O(state=checked)
+  returned: with O(state=checked) and O(state=settled)
   sample: Not started, because gpu01 is refuted.
 batch:
   description: Number of the batch that asked, counted from 1.

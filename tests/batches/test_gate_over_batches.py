@@ -1,0 +1,126 @@
+"""What Ansible's own brakes let through, our rollout does not: one host of the first batch goes wrong, in every way."""
+
+from __future__ import annotations
+
+import pytest
+
+REFUTED = {"failed": True, "msg": "No draft model was loaded.", "verdict": "refuted", "conditions": []}
+REFUSED_UNIT = {"failed": True, "changed": False, "unproven": False, "msg": "systemd-analyze refuses it."}
+
+# How gpu01 goes wrong, and what becomes of it.
+WRONG = {
+    "before anything is changed": ({"mtp_preflight": {"failed": True, "msg": "No draft path."}}, "untouched"),
+    "while the unit is written": ({"service_unit__present": REFUSED_UNIT}, "untouched"),
+    "at the restart": ({"service_restart": {"failed": True, "msg": "No start."}}, "rolled_back"),
+    "without proof in the journal": ({"mtp_verify": REFUTED}, "rolled_back"),
+    "in the readiness handler": ({"server_ready": {"failed": True, "msg": "Never ready."}}, "rolled_back"),
+    "at the last step": ({"service_unit__proven": {"failed": True, "msg": "Disk full."}}, "rolled_back"),
+}
+
+
+def add_rest(fleet):
+    for name in ("gpu02", "gpu03", "gpu04"):
+        fleet.add(name)
+
+
+@pytest.mark.parametrize("how", list(WRONG))
+def test_a_host_that_goes_wrong_stops_later_batches_and_spares_its_mates(fleet, how):
+    script, action = WRONG[how]
+    fleet.add("gpu01", **script)
+    add_rest(fleet)
+    run = fleet.run(mtp_batches=[2, 2])
+    assert run.exit_code == 2
+    assert (run.records["gpu01"]["verdict"] != "proven") and run.records["gpu01"]["action"] == action
+    assert run.records["gpu02"]["verdict"] == "proven"
+    assert run.calls["gpu02"] == [
+        "mtp_preflight",
+        "service_unit present",
+        "service_restart",
+        "mtp_verify",
+        "server_ready",
+        *[call for call in run.calls["gpu02"] if call.startswith("mtp_prove")],
+        "service_unit proven",
+    ]
+    for later in ("gpu03", "gpu04"):
+        assert run.calls[later] == []
+        assert run.records[later]["action"] == "untouched"
+        assert "gpu01" in run.records[later]["reason"]
+    assert "1 of 4 hosts proven" in run.output
+
+
+def test_an_unreachable_host_stops_later_batches(fleet):
+    fleet.add("gpu01", unreachable=True)
+    add_rest(fleet)
+    run = fleet.run(mtp_batches=[2, 2])
+    assert run.exit_code == 2
+    assert (run.records["gpu01"]["verdict"], run.records["gpu01"]["action"]) == ("inconclusive", "untouched")
+    assert run.records["gpu02"]["verdict"] == "proven"
+    assert run.acted_on() == ["gpu02"]
+
+
+def test_an_unreachable_host_and_a_failing_one_in_the_same_batch(fleet):
+    fleet.add("gpu01", unreachable=True)
+    fleet.add("gpu02", mtp_verify=REFUTED)
+    fleet.add("gpu03")
+    run = fleet.run(mtp_batches=[2, 1])
+    assert run.exit_code == 2
+    assert run.acted_on() == ["gpu02"]
+    assert run.records["gpu02"]["action"] == "rolled_back"
+    assert "0 of 3 hosts proven" in run.output
+
+
+def test_a_first_batch_of_one_that_fails_wholly_still_ends_in_the_report(fleet):
+    fleet.add("gpu01", mtp_verify=REFUTED)
+    add_rest(fleet)
+    run = fleet.run()
+    assert run.exit_code == 2
+    assert run.acted_on() == ["gpu01"]
+    assert "0 of 4 hosts proven, 1 refuted, 3 inconclusive" in run.output
+
+
+def test_a_bad_variable_of_one_host_is_its_reason(fleet):
+    fleet.add("gpu01", variables={"mtp_port": "eighty"})
+    add_rest(fleet)
+    run = fleet.run(mtp_batches=[2, 2])
+    assert run.exit_code == 2
+    assert "mtp_port" in run.records["gpu01"]["reason"]
+    assert run.records["gpu02"]["verdict"] == "proven"
+
+
+def test_a_clean_rollout_reaches_every_host_and_exits_with_zero(fleet):
+    fleet.add("gpu01")
+    add_rest(fleet)
+    run = fleet.run()
+    assert run.exit_code == 0
+    assert {record["verdict"] for record in run.records.values()} == {"proven"}
+    assert [run.records[host]["batch"] for host in sorted(run.records)] == [1, 2, 3, 3]
+
+
+def test_the_server_that_was_brought_back_is_not_asked_on_behalf_of_the_one_that_failed(fleet):
+    fleet.add("gpu01", mtp_verify=REFUTED)
+    run = fleet.run()
+    assert run.calls["gpu01"][-3:] == ["service_unit restored", "service_restart", "server_ready"]
+
+
+def test_a_limit_does_not_swallow_the_report(fleet):
+    fleet.add("gpu01", mtp_verify=REFUTED)
+    add_rest(fleet)
+    run = fleet.run("deploy_mtp", "--limit", "gpu01")
+    assert run.exit_code == 2
+    assert "0 of 1 hosts proven, 1 refuted" in run.output
+
+
+def test_an_old_server_that_is_not_back_is_said_first_of_all(fleet):
+    fleet.add("gpu01", server_ready={"failed": True, "ready": False, "msg": "It died."})
+    run = fleet.run()
+    assert "THE LAST KNOWN GOOD SERVER IS NOT BACK: It died." in run.records["gpu01"]["reason"]
+    assert "NOT BACK" in run.output
+
+
+def test_check_mode_acts_on_nothing_and_writes_no_ledger(fleet):
+    fleet.add("gpu01")
+    add_rest(fleet)
+    run = fleet.run("deploy_mtp", "--check")
+    assert run.exit_code == 0
+    assert run.records == {}
+    assert not [call for calls in run.calls.values() for call in calls if call.startswith(("mtp_verify", "server_ready"))]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.llmops.sglang.plugins.filter import launch
+
+SERVER = {
+    "enabled": True,
+    "python": "/opt/sglang/venv/bin/python",
+    "model_path": "/models/a b",
+    "draft_model_path": "/models/draft",
+    "speculative_algorithm": "NEXTN",
+    "tensor_parallel_size": 2,
+    "sglang_version": "0.5.10",
+    "draft_model_class": "Qwen3_5ForCausalLMMTP",
+}
+
+
+def test_the_command_is_quoted_for_systemd():
+    assert '--model-path "/models/a b"' in launch.exec_start(SERVER)
+
+
+def test_the_environment_is_one_line_per_variable():
+    lines = launch.environment_lines(SERVER, {"GREETING": "a b"})
+    assert 'Environment="GREETING=a b"' in lines
+    assert "Environment=SGLANG_ENABLE_SPEC_V2=1" in lines
+
+
+def test_a_misspelt_expectation_is_refused_before_anything_is_changed():
+    with pytest.raises(AnsibleFilterError, match="draft_rank"):
+        launch.launch_expectations(SERVER, {"draft_rank": 4})
+
+
+def test_further_flags_that_can_not_be_words_are_refused():
+    with pytest.raises(AnsibleFilterError, match="mtp_server_args"):
+        launch.exec_start(dict(SERVER, server_args=7))
+
+
+def test_each_kind_of_outcome_has_its_judge():
+    assert launch.rollout_outcome({"restored": {"ready": True}}, "rollback")["verdict"] == "proven"
+    assert launch.rollout_outcome({"verify": {"verdict": "inconclusive"}}, "audit")["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "result"),
+    [
+        ("http://127.0.0.1:30000", 31000, "http://127.0.0.1:31000"),
+        ("https://[::1]:1/x", 2, "https://[::1]:2/x"),
+        ("http://127.0.0.1:30000", 0, "http://127.0.0.1:30000"),
+    ],
+)
+def test_a_url_takes_another_port(url, port, result):
+    assert launch.with_port(url, port) == result
