@@ -144,6 +144,7 @@ def untouched(reason):
         "action": "untouched",
         "conditions": [],
         "diagnosis": [],
+        "accept_length": None,
         "invocation_id": "",
     }
 

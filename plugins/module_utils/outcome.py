@@ -4,23 +4,30 @@
 
 """Pure: what the steps on a host returned ──▶ the outcome, as the ledger records it.
 
-``steps`` maps the role's steps to their results: ``unit``, ``restart``, ``verify`` and ``ready`` of the deployment,
-``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result that ended the
+``steps`` maps the role's steps to their results: ``unit``, ``restart``, ``verify``, ``ready``, ``prove`` and ``soak`` of
+the deployment, ``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result that ended the
 deployment). A step that did not run is missing or empty.
 """
 
 from __future__ import annotations
 
+# The steps that judge, the last one first: what came later knows more.
+JUDGES = ("soak", "prove", "verify")
+
 
 def deployment_outcome(steps):
-    """Outcome of a deployment: ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``invocation_id``."""
+    """Outcome of a deployment.
+
+    :returns: dict with ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``accept_length`` and
+        ``invocation_id``.
+    """
     return _record(steps, _verdict(steps), _reason(steps), _action(steps))
 
 
 def audit_outcome(steps):
     """Outcome of an audit, which reads and leaves the host untouched."""
     failure = steps.get("failure")
-    reason = failure.get("msg") if failure else _step(steps, "verify").get("reason")
+    reason = failure.get("msg") if failure else _proof(steps)
     return _record(steps, _verdict(steps), reason or "The audit ended without a reason.", "untouched")
 
 
@@ -46,24 +53,38 @@ def _record(steps, verdict, reason, action):
         "reason": reason,
         "action": action,
         "conditions": verify.get("conditions") or [],
-        "diagnosis": verify.get("diagnosis") or [],
+        "diagnosis": _diagnosis(steps),
+        "accept_length": _step(steps, "prove").get("accept_length"),
         "invocation_id": _invocation_id(steps),
     }
 
 
 def _verdict(steps):
-    verdict = _step(steps, "verify").get("verdict")
+    verdicts = [verdict for verdict in (_step(steps, name).get("verdict") for name in JUDGES) if verdict]
     if not steps.get("failure"):
-        return verdict or "proven"
-    if verdict in ("refuted", "inconclusive"):
-        return verdict
-    return "refuted" if verdict or node_was_changed(steps) else "inconclusive"
+        return verdicts[0] if verdicts else "proven"
+    for verdict in verdicts:
+        if verdict != "proven":
+            return verdict
+    return "refuted" if verdicts or node_was_changed(steps) else "inconclusive"
+
+
+def _proof(steps):
+    """What the verdict of a proven host rests on, in the order in which it was found."""
+    reasons = [_step(steps, name).get("reason") for name in reversed(JUDGES)]
+    return " ".join(_sentence(reason) for reason in reasons if reason)
+
+
+def _diagnosis(steps):
+    """The causes that were found, by the step that failed if it named any."""
+    found = [_step(steps, "failure").get("diagnosis"), _step(steps, "verify").get("diagnosis")]
+    return next((diagnosis for diagnosis in found if diagnosis), [])
 
 
 def _reason(steps):
     failure = steps.get("failure")
     if not failure:
-        return _step(steps, "verify").get("reason") or "The server without MTP is ready."
+        return _proof(steps) or "The server without MTP is ready."
     reason = _sentence(failure.get("msg") or "A step failed without saying why.")
     if not node_was_changed(steps):
         return reason + " Nothing was changed on this host."
@@ -71,7 +92,7 @@ def _reason(steps):
 
 
 def _restored_sentence(restored):
-    if restored.get("ready"):
+    if restored.get("ready") and not restored.get("failed"):
         return "The last known good server is back and ready."
     if restored.get("removed"):
         return "There was no unit before, and there is none now."

@@ -22,7 +22,7 @@ def lines(records):
     :arg records: one record per host, as the ledger holds them.
     """
     ordered = sorted(records, key=lambda record: WORST_FIRST.get(record["verdict"], 1))
-    rows = [("host",) + CONDITION_NAMES + ("verdict", "action")]
+    rows = [("host",) + CONDITION_NAMES + ("accept_length", "verdict", "action")]
     rows += [_row(record) for record in ordered]
     return _table(rows) + _reasons(ordered) + ["", closing_line(records)]
 
@@ -43,6 +43,8 @@ def all_proven(records):
 def _row(record):
     status = {condition["name"]: condition["status"] for condition in record["conditions"]}
     cells = tuple(status.get(name, "-") for name in CONDITION_NAMES)
+    accepted = record.get("accept_length")
+    cells += ("-" if accepted is None else "%.2f" % accepted,)
     return (record["host"],) + cells + (record["verdict"].upper(), record["action"])
 
 

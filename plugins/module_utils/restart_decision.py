@@ -20,6 +20,8 @@ def restart_reason(instance, unit_fingerprint, running_fingerprint, unit_modifie
     """
     if not instance.alive:
         return "the service is %s" % (instance.active_state or "not loaded")
+    if not instance.main_pid:
+        return "the service has no running process: it is %s (%s)" % (instance.active_state, instance.sub_state)
     if running_fingerprint != unit_fingerprint:
         if not running_fingerprint:
             return "the running instance was started from a unit that this role did not write"

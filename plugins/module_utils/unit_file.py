@@ -48,8 +48,14 @@ def quote_word(word, dollar="$$"):
 
 
 def exec_line(words):
-    """A command as the value of ``ExecStart=``."""
-    return " ".join(quote_word(word) for word in words)
+    """A command as the value of ``ExecStart=``, each flag with its values on a line of its own."""
+    lines = []
+    for word in words:
+        if word.startswith("--") or not lines:
+            lines.append(quote_word(word))
+        else:
+            lines[-1] += " " + quote_word(word)
+    return " \\\n    ".join(lines)
 
 
 def environment_line(name, value):

@@ -183,6 +183,9 @@ record:
       description: Causes of a failure, as M(llmops.sglang.mtp_verify) returns them.
       type: list
       elements: dict
+    accept_length:
+      description: New tokens for each verify step, as M(llmops.sglang.mtp_prove) measured it.
+      type: float
     invocation_id:
       description: The service instance that the verdict is about.
       type: str

@@ -14,6 +14,8 @@ WRONG = {
     "at the restart": ({"service_restart": {"failed": True, "msg": "No start."}}, "rolled_back"),
     "without proof in the journal": ({"mtp_verify": REFUTED}, "rolled_back"),
     "in the readiness handler": ({"server_ready": {"failed": True, "msg": "Never ready."}}, "rolled_back"),
+    "while drafts are to be accepted": ({"mtp_prove": {"failed": True, "verdict": "refuted", "msg": "None."}}, "rolled_back"),
+    "during the soak": ({"mtp_soak": {"failed": True, "verdict": "refuted", "msg": "It died."}}, "rolled_back"),
     "at the last step": ({"service_unit__proven": {"failed": True, "msg": "Disk full."}}, "rolled_back"),
 }
 
@@ -35,10 +37,12 @@ def test_a_host_that_goes_wrong_stops_later_batches_and_spares_its_mates(fleet, 
     assert run.calls["gpu02"] == [
         "mtp_preflight",
         "service_unit present",
+        "mtp_prove",
         "service_restart",
         "mtp_verify",
         "server_ready",
-        *[call for call in run.calls["gpu02"] if call.startswith("mtp_prove")],
+        "mtp_prove",
+        "mtp_soak",
         "service_unit proven",
     ]
     for later in ("gpu03", "gpu04"):

@@ -41,6 +41,30 @@ def test_a_server_that_never_gets_ready_is_refuted_although_its_journal_looked_r
     assert record["verdict"] == "refuted"
 
 
+@pytest.mark.parametrize("verdict", ["refuted", "inconclusive"])
+def test_the_proof_by_generation_has_the_word_over_the_journal(verdict):
+    proof = {"verdict": verdict, "reason": "No draft was correct.", "accept_length": 1.02}
+    record = reached(unit=WRITTEN, restart=RESTARTED, verify=PROVEN, prove=proof, failure={"msg": "No draft was correct."})
+    assert record["verdict"] == verdict
+    assert record["accept_length"] == 1.02
+
+
+def test_a_soak_that_ends_badly_takes_the_proof_back_with_its_diagnosis():
+    causes = [{"code": "oom", "summary": "s", "remedy": "r"}]
+    failure = {"msg": "It died.", "diagnosis": causes}
+    record = reached(
+        unit=WRITTEN, verify=PROVEN, prove=PROVEN, soak={"verdict": "refuted"}, failure=failure, restored={"ready": True}
+    )
+    assert (record["verdict"], record["diagnosis"]) == ("refuted", causes)
+
+
+def test_the_reason_of_a_proof_names_all_it_rests_on():
+    proof = {"verdict": "proven", "reason": "Drafts are accepted."}
+    soak = {"verdict": "proven", "reason": "It stayed healthy."}
+    record = reached(unit=WRITTEN, restart=RESTARTED, verify=PROVEN, prove=proof, soak=soak)
+    assert record["reason"] == "All five hold. Drafts are accepted. It stayed healthy."
+
+
 def test_an_old_server_that_is_not_back_is_said_loudly():
     record = reached(unit=WRITTEN, verify=REFUTED, failure={"msg": "x"}, restored={"msg": "It died."})
     assert "NOT BACK: It died." in record["reason"]

@@ -19,6 +19,7 @@ def record(host, verdict, conditions=(), reason="", diagnosis=()):
 
 
 GOOD = record("gpu01", "proven", [condition(name, "met") for name in report.CONDITION_NAMES])
+GOOD["accept_length"] = 2.866
 BAD = record(
     "gpu02",
     "refuted",
@@ -30,8 +31,8 @@ BAD = record(
 
 def test_the_matrix_has_a_row_per_host_and_a_column_per_condition():
     header, first, *_rest = report.lines([GOOD])
-    assert header.split() == ["host", *report.CONDITION_NAMES, "verdict", "action"]
-    assert first.split() == ["gpu01", "met", "met", "met", "met", "met", "PROVEN", "deployed"]
+    assert header.split() == ["host", *report.CONDITION_NAMES, "accept_length", "verdict", "action"]
+    assert first.split() == ["gpu01", "met", "met", "met", "met", "met", "2.87", "PROVEN", "deployed"]
 
 
 def test_hosts_without_proof_come_first_with_their_reason_and_remedy():
@@ -44,7 +45,7 @@ def test_hosts_without_proof_come_first_with_their_reason_and_remedy():
 
 
 def test_a_condition_that_was_not_judged_is_a_dash():
-    assert report.lines([record("gpu03", "inconclusive")])[1].split()[1:6] == ["-"] * 5
+    assert report.lines([record("gpu03", "inconclusive")])[1].split()[1:7] == ["-"] * 6
 
 
 def test_the_closing_line_counts():

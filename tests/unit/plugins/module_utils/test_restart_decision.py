@@ -5,8 +5,9 @@ from ansible_collections.llmops.sglang.plugins.module_utils import service
 from ansible_collections.llmops.sglang.plugins.module_utils.restart_decision import restart_reason
 
 
-def instance(active_state="active"):
-    return service.parse_show("sglang.service", "LoadState=loaded\nActiveState=%s\nMainPID=7\n" % active_state)
+def instance(active_state="active", main_pid=7):
+    shown = "LoadState=loaded\nActiveState=%s\nMainPID=%d\nSubState=sub\n" % (active_state, main_pid)
+    return service.parse_show("sglang.service", shown)
 
 
 def test_the_same_unit_started_after_it_was_written_needs_nothing():
@@ -32,3 +33,8 @@ def test_a_unit_written_after_the_start_is_restarted_although_the_fingerprints_a
 
 def test_a_restored_foreign_unit_that_runs_already_needs_nothing():
     assert restart_reason(instance(), "", "", 100.0, 101.0) == ""
+
+
+def test_a_service_that_waits_for_its_next_try_is_restarted_although_the_units_agree():
+    waiting = instance("activating", main_pid=0)
+    assert "no running process" in restart_reason(waiting, "", "", unit_modified_at=100.0, started_at=100.0)

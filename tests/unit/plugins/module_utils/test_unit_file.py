@@ -80,3 +80,8 @@ def test_an_environment_line_keeps_a_dollar_because_systemd_expands_none_there()
 )
 def test_the_port_is_read_from_the_command_line(text, port):
     assert unit_file.port(text) == port
+
+
+def test_a_command_has_a_line_per_flag():
+    line = unit_file.exec_line(["/x/python", "-m", "server", "--port", "1", "--trust", "--name", "a b"])
+    assert line.split(" \\\n    ") == ["/x/python -m server", "--port 1", "--trust", '--name "a b"']

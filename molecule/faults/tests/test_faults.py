@@ -1,0 +1,100 @@
+"""Each way a start can go wrong is refused with its reason, and the old server is back and ready."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+
+import pytest
+from testinfra.utils.ansible_runner import AnsibleRunner
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "shared"))
+
+from rollout import run_playbook  # noqa: E402
+
+INVENTORY = os.environ["MOLECULE_INVENTORY_FILE"]
+testinfra_hosts = AnsibleRunner(INVENTORY).get_hosts("sglang")
+ALL_BUT_MEMORY = ["speculative_algorithm", "mamba_strategy", "disable_overlap_schedule", "draft_model"]
+
+# Each fault of the stand-in, the conditions that it turns, and words of the reason. On release 0.5.12 a server without
+# speculation has no extra buffer and no overlap schedule either.
+FAULTS = [
+    ("flags-ignored", ALL_BUT_MEMORY, "runs without speculation"),
+    ("algorithm-other", ["speculative_algorithm"], "EAGLE3"),
+    ("mamba-no-buffer", ["mamba_strategy"], "no_buffer"),
+    ("overlap-disabled", ["disable_overlap_schedule"], "overlap"),
+    ("mem-fraction-other", ["mem_fraction_static"], "mem_fraction_static"),
+    ("draft-not-loaded", ["draft_model"], "draft"),
+    ("draft-missing-rank", ["draft_model"], "rank"),
+    ("draft-other-class", ["draft_model"], "LlamaForCausalLM"),
+    ("draft-missing", [], "died before it printed its arguments"),
+    ("crash-after-draft-load", [], "died before it was up"),
+    ("crash-in-warmup", [], "died before it was up"),
+    ("crash-on-first-request", [], "died"),
+    ("never-ready", [], "ready"),
+    ("oom", [], "memory"),
+]
+
+
+@pytest.fixture
+def deploy(tmp_path):
+    def run(*options, **variables):
+        variables.setdefault("mtp_ready_timeout", 15)
+        variables.setdefault("mtp_start_timeout", 60)
+        return run_playbook("deploy_mtp", INVENTORY, tmp_path, *options, **variables)
+
+    return run
+
+
+@pytest.fixture
+def old_unit(host):
+    """The unit that runs before the deployment; it has to be in force again afterwards."""
+    before = host.file("/etc/systemd/system/sglang.service").content_string
+    assert "speculative" not in before
+    yield before
+    assert host.file("/etc/systemd/system/sglang.service").content_string == before
+    assert host.check_output("systemctl is-active sglang.service") == "active"
+    assert host.check_output("curl --silent --output /dev/null --write-out %s http://127.0.0.1:30000/health" % "%{http_code}") == "200"
+    pid = host.check_output("systemctl show --property=MainPID --value sglang.service")
+    assert "speculative" not in host.file("/proc/%s/cmdline" % pid).content_string
+
+
+@pytest.mark.parametrize(("fault", "conditions", "words"), FAULTS, ids=[fault for fault, *_rest in FAULTS])
+def test_a_fault_is_refused_and_the_old_server_is_back(host, deploy, old_unit, fault, conditions, words):
+    run = deploy(mtp_environment={"STANDIN_FAULT": fault})
+    record = run.records[host.backend.get_hostname()]
+    assert run.exit_code == 2
+    assert (record["verdict"], record["action"]) == ("refuted", "rolled_back")
+    assert words in record["reason"]
+    assert "The last known good server is back and ready." in record["reason"]
+    unmet = [item["name"] for item in record["conditions"] if item["status"] == "unmet"]
+    assert unmet == conditions
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("mtp_draft_model_path", "/shared/models/gone", "mtp_draft_model_path is /shared/models/gone"),
+        ("mtp_model_path", "/etc/hostname", "mtp_model_path is /etc/hostname, which is no folder"),
+        ("mtp_port", "eighty", "mtp_port"),
+        ("mtp_port", 70000, "mtp_port is 70000"),
+        ("mtp_python", "/nowhere/python", "mtp_python is /nowhere/python"),
+        ("mtp_server_args", "--name 'unclosed", "mtp_server_args"),
+        ("mtp_unit_directives", ["Nonsense"], "systemd-analyze"),
+        ("mtp_expect", {"draft_rank": 4}, "draft_rank"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence_and_changes_nothing(host, deploy, variable, value, words):
+    def state():
+        return host.check_output(
+            "systemctl show --property=InvocationID sglang.service; sha256sum /etc/systemd/system/sglang.service"
+        )
+
+    before = state()
+    run = deploy(**{variable: value})
+    record = run.records[host.backend.get_hostname()]
+    assert run.exit_code == 2
+    assert words in record["reason"]
+    assert record["action"] == "untouched"
+    assert state() == before

@@ -1,0 +1,54 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Run the collection's playbooks as a user does, and read what the ledger says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+# A playbook that hangs is a failure: no scenario's rollout takes this long.
+LIMIT_SECONDS = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of a playbook: exit code, what it printed, and the ledger's records by host."""
+
+    exit_code: int
+    output: str
+    records: dict
+
+
+def run_playbook(name, inventory, ledger_dir, *options, **variables):
+    """Run ``playbooks/<name>.yml`` against an inventory.
+
+    :arg options: further words of the command line; ``variables``: extra variables.
+    """
+    variables["mtp_ledger_dir"] = str(ledger_dir)
+    command = ["ansible-playbook", "-i", str(inventory), str(CHECKOUT / "playbooks" / (name + ".yml"))]
+    command += ["-e", json.dumps(variables), *options]
+    before = set(_records(ledger_dir))
+    done = subprocess.run(
+        command,
+        cwd=CHECKOUT,
+        env=dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_FORCE_COLOR="0"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    new = [json.loads(path.read_text(encoding="utf-8")) for path in _records(ledger_dir) if path not in before]
+    return Run(done.returncode, done.stdout, {record["host"]: record for record in new})
+
+
+def _records(ledger_dir):
+    return sorted(pathlib.Path(ledger_dir).glob("*/*.json"))
