@@ -34,7 +34,7 @@ def audit_outcome(steps):
 def rollback_outcome(steps):
     """Outcome of a rollback that was asked for: proven when the old server is back and ready."""
     restored = _step(steps, "restored")
-    proven = bool(restored.get("ready") or restored.get("removed"))
+    proven = _is_back(restored) or bool(restored.get("removed"))
     record = _record({}, "proven" if proven else "refuted", _restored_sentence(restored), "rolled_back")
     record["invocation_id"] = (restored.get("instance") or {}).get("invocation_id", "")
     return record
@@ -92,11 +92,16 @@ def _reason(steps):
 
 
 def _restored_sentence(restored):
-    if restored.get("ready") and not restored.get("failed"):
+    if _is_back(restored):
         return "The last known good server is back and ready."
     if restored.get("removed"):
         return "There was no unit before, and there is none now."
     return "THE LAST KNOWN GOOD SERVER IS NOT BACK: %s" % (restored.get("msg") or "going back did not end.")
+
+
+def _is_back(restored):
+    """Ready, or not judged because another host of its group answers for it (``ready`` is None)."""
+    return restored.get("ready", False) is not False and not restored.get("failed")
 
 
 def _action(steps):

@@ -65,7 +65,8 @@ def meta_info(counts: Counts, tokens: int, release: Release) -> dict:
     if not counts.verifies:
         return {}
     meta = {
-        "spec_accept_rate": counts.accept_rate(release),
+        # Unlike the log line's and the metric's, this rate counts drafts in every release.
+        "spec_accept_rate": counts.correct / counts.proposed,
         "spec_accept_length": tokens / counts.verifies,
         "spec_verify_ct": counts.verifies,
     }
@@ -79,6 +80,6 @@ def meta_info(counts: Counts, tokens: int, release: Release) -> dict:
     if not release.names_correct_drafts or release.names_accepted_drafts:
         meta["spec_accept_histogram"] = counts.histogram
     if not release.accept_rate_counts_drafts:
-        meta["spec_accept_token_num"] = counts.correct + counts.verifies
-        meta["spec_draft_token_num"] = counts.verifies * counts.draft_tokens
+        meta["spec_accept_token_num"] = counts.correct
+        meta["spec_draft_token_num"] = counts.proposed
     return meta

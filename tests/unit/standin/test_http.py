@@ -195,4 +195,4 @@ def test_meta_info_has_the_keys_of_the_release(release):
     meta = meta_info(counts, 12, Release(release))
     assert set(meta) == {"spec_" + key for key in SPEC_KEYS[release].split()}
     assert meta["spec_accept_length"] == 3.0
-    assert meta["spec_accept_rate"] == pytest.approx(11 / 16 if release == "0.5.9" else 7 / 12)
+    assert meta["spec_accept_rate"] == pytest.approx(7 / 12)

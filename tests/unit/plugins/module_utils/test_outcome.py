@@ -98,7 +98,7 @@ def test_an_audit_leaves_untouched_whatever_it_sees():
 
 @pytest.mark.parametrize(
     ("restored", "verdict"),
-    [({"ready": True}, "proven"), ({"removed": True}, "proven"), ({"msg": "no way back"}, "refuted"), ({}, "refuted")],
+    [({"ready": True}, "proven"), ({"ready": None}, "proven"), ({"ready": True, "failed": True}, "refuted"), ({"removed": True}, "proven"), ({"msg": "no way back"}, "refuted"), ({}, "refuted")],
 )
 def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
     record = outcome.rollback_outcome({"restored": restored})
