@@ -25,6 +25,8 @@ PROPERTIES = (
     "ControlGroup",
     "NeedDaemonReload",
     "ExecStart",
+    "LogNamespace",
+    "StandardOutput",
 )
 
 ALIVE_STATES = ("active", "activating", "reloading")
@@ -57,6 +59,8 @@ class ServiceInstance:
     control_group: str
     needs_daemon_reload: bool
     executable: str = ""
+    log_namespace: str = ""
+    standard_output: str = ""
 
     @property
     def exists(self):
@@ -104,6 +108,8 @@ def parse_show(unit, text):
         control_group=values.get("ControlGroup", ""),
         needs_daemon_reload=values.get("NeedDaemonReload") == "yes",
         executable=_executable(values.get("ExecStart", "")),
+        log_namespace=values.get("LogNamespace", ""),
+        standard_output=values.get("StandardOutput", ""),
     )
 
 
@@ -133,7 +139,7 @@ def process_environment(pid):
 
 def _executable(exec_start):
     """The program of ``{ path=/opt/sglang/venv/bin/python ; argv[]=… }``. The arguments may hold secrets: left out."""
-    _, found, rest = exec_start.partition("path=")
+    _before, found, rest = exec_start.partition("path=")
     return rest.partition(" ;")[0] if found else ""
 
 

@@ -54,3 +54,42 @@ def test_the_environment_of_a_process_is_what_it_was_started_with():
 
 def test_a_process_that_is_gone_has_no_environment():
     assert service.process_environment(2**22 + 1) == {}
+
+
+INSTANCE = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("state", "fate"),
+    [
+        ("ActiveState=active\nSubState=running", "alive"),
+        ("ActiveState=activating\nSubState=start-pre", "alive"),
+        ("ActiveState=activating\nSubState=auto-restart", "dead"),
+        ("ActiveState=activating\nSubState=auto-restart-queued", "dead"),
+        ("ActiveState=deactivating\nSubState=stop-sigterm", "dead"),
+        ("ActiveState=failed\nSubState=failed", "dead"),
+    ],
+)
+def test_what_has_become_of_an_instance(state, fate):
+    assert service.parse_show("x.service", "InvocationID=%s\n%s\n" % (INSTANCE, state)).fate_of(INSTANCE) == fate
+
+
+def test_another_instance_in_its_place_has_replaced_it():
+    seen = service.parse_show("x.service", "InvocationID=%s\nActiveState=active\nSubState=running\n" % ("f" * 32))
+    assert seen.fate_of(INSTANCE) == "replaced"
+
+
+def test_a_unit_that_systemd_has_forgotten_has_no_living_instance():
+    assert (
+        service.parse_show("x.service", "InvocationID=\nActiveState=inactive\nSubState=dead\n").fate_of(INSTANCE)
+        == "dead"
+    )
+
+
+def test_of_the_command_line_only_the_program_is_kept():
+    seen = service.parse_show(
+        "x.service",
+        "ExecStart={ path=/opt/sglang/venv/bin/python ; argv[]=python --api-key sk-1 ; ignore_errors=no }\n",
+    )
+    assert seen.executable == "/opt/sglang/venv/bin/python"
+    assert "sk-1" not in repr(seen)
