@@ -15,12 +15,9 @@ from rollout import run_playbook  # noqa: E402
 
 INVENTORY = os.environ["MOLECULE_INVENTORY_FILE"]
 testinfra_hosts = AnsibleRunner(INVENTORY).get_hosts("sglang")
-ALL_BUT_MEMORY = ["speculative_algorithm", "mamba_strategy", "disable_overlap_schedule", "draft_model"]
-
-# Each fault of the stand-in, the conditions that it turns, and words of the reason. On release 0.5.12 a server without
-# speculation has no extra buffer and no overlap schedule either.
+# Each fault of the stand-in, the conditions that it turns, and words of the reason.
 FAULTS = [
-    ("flags-ignored", ALL_BUT_MEMORY, "runs without speculation"),
+    ("flags-ignored", ["speculative_algorithm", "draft_model"], "runs without speculation"),
     ("algorithm-other", ["speculative_algorithm"], "EAGLE3"),
     ("mamba-no-buffer", ["mamba_strategy"], "no_buffer"),
     ("overlap-disabled", ["disable_overlap_schedule"], "overlap"),
@@ -31,9 +28,14 @@ FAULTS = [
     ("draft-missing", [], "died before it printed its arguments"),
     ("crash-after-draft-load", [], "died before it was up"),
     ("crash-in-warmup", [], "died before it was up"),
-    ("crash-on-first-request", [], "died"),
-    ("never-ready", [], "ready"),
+    ("crash-on-first-request", [], "the connection was closed before an answer came"),
     ("oom", [], "memory"),
+    ("accept-nothing", [], "accept length"),
+    ("garbage-output", [], "recorded"),
+    ("unsteady-output", [], "same prompt twice"),
+    ("hang-on-request=5", [], "no complete answer came in time"),
+    ("ready-then-dead", [], "dead"),
+    ("start-fails-once-in=1", [], "died"),
 ]
 
 
@@ -42,6 +44,8 @@ def deploy(tmp_path):
     def run(*options, **variables):
         variables.setdefault("mtp_ready_timeout", 15)
         variables.setdefault("mtp_start_timeout", 60)
+        variables.setdefault("mtp_soak_seconds", 5)
+        variables.setdefault("mtp_prove_deadline", 10)
         return run_playbook("deploy_mtp", INVENTORY, tmp_path, *options, **variables)
 
     return run
@@ -70,6 +74,15 @@ def test_a_fault_is_refused_and_the_old_server_is_back(host, deploy, old_unit, f
     assert "The last known good server is back and ready." in record["reason"]
     unmet = [item["name"] for item in record["conditions"] if item["status"] == "unmet"]
     assert unmet == conditions
+
+
+def test_a_server_that_never_gets_ready_is_no_proof_and_the_old_one_is_back(host, deploy, old_unit):
+    run = deploy(mtp_environment={"STANDIN_FAULT": "never-ready"}, mtp_start_timeout=10)
+    record = run.records[host.backend.get_hostname()]
+    assert run.exit_code == 2
+    assert (record["verdict"], record["action"]) == ("inconclusive", "rolled_back")
+    assert {condition["status"] for condition in record["conditions"]} == {"met"}
+    assert "ready" in record["reason"]
 
 
 @pytest.mark.parametrize(
