@@ -95,3 +95,17 @@ def test_a_long_prompt_at_the_deadline_is_said():
     drained = server.wait(timeout=3)
     assert not drained.idle
     assert "no request running or waiting after 3 s, but 7000 tokens in its cache are still in use" in drained.reason
+
+
+@pytest.mark.parametrize(
+    ("reading", "idle", "reason"),
+    [
+        (load(0), True, "Now it works on 0 requests."),
+        (load(4), False, "Now it works on 4 requests."),
+        (load(None, None, "refused"), True, "Now it works on 0 requests."),
+        (load(None, None, "timeout"), False, "Now it works on an unknown number of requests."),
+    ],
+)
+def test_a_glance_is_one_reading(reading, idle, reason):
+    glance = drain.at_a_glance(reading)
+    assert (glance.idle, glance.reason) == (idle, reason)

@@ -36,7 +36,9 @@ class Endpoint:
         self._server.shutdown()
         self._server.server_close()
 
-    def _handler(endpoint):
+    def _handler(self):
+        endpoint = self
+
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -313,6 +315,17 @@ def test_a_server_that_is_busy_too_long_stays_out_when_the_operator_says_so(run,
     assert result["changed"]
     assert not result["drain"]["idle"]
     assert busy.url not in router.workers
+
+
+def test_a_router_that_does_not_follow_fails_with_the_records(run, router, server):
+    router.workers[server.url]["priority"] = 80
+    entries = list(router.workers.values())
+    router.answer = lambda method, path, content: (200 if method == "GET" else 202, {"workers": entries})
+    result = run(router, server, state="drained", timeout=0.3)
+    assert result["failed"] and result["changed"]
+    assert "has not let" in result["msg"]
+    assert result["records"] == {router.url: {"priority": 80}}
+    assert "diff" not in result
 
 
 def test_a_server_that_only_the_router_sees_is_not_taken_for_dead(run, router, nobody):
