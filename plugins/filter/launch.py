@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llmops.sglang.plugins.module_utils import conditions, launch_command, outcome, unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils.start_attempts import may_start_again
 
 OUTCOMES = {
     "deployment": outcome.deployment_outcome,
@@ -67,5 +68,6 @@ class FilterModule:
             "launch_expectations": launch_expectations,
             "rollout_outcome": rollout_outcome,
             "node_was_changed": outcome.node_was_changed,
+            "may_start_again": may_start_again,
             "with_port": with_port,
         }

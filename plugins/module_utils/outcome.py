@@ -5,8 +5,8 @@
 """Pure: what the steps on a host returned ──▶ the outcome, as the ledger records it.
 
 ``steps`` maps the role's steps to their results: ``unit``, ``restart``, ``verify``, ``ready``, ``prove`` and ``soak`` of
-the deployment, ``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result that ended the
-deployment). A step that did not run is missing or empty.
+the deployment, ``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result that
+ended the deployment). A step that did not run is missing or empty. ``starts`` counts how often the server was started.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ JUDGES = ("soak", "prove", "verify")
 def deployment_outcome(steps):
     """Outcome of a deployment.
 
-    :returns: dict with ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``accept_length`` and
-        ``invocation_id``.
+    :returns: dict with ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``accept_length``, ``starts``
+        and ``invocation_id``.
     """
     return _record(steps, _verdict(steps), _reason(steps), _action(steps))
 
@@ -55,6 +55,7 @@ def _record(steps, verdict, reason, action):
         "conditions": verify.get("conditions") or [],
         "diagnosis": _diagnosis(steps),
         "accept_length": _step(steps, "prove").get("accept_length"),
+        "starts": steps.get("starts", 0),
         "invocation_id": _invocation_id(steps),
     }
 

@@ -51,7 +51,7 @@ class UnitStore:
         """
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         if not self.unproven:
-            _write(self.last_known_good_path, self.current or "", mode=0o600)
+            _write(self.last_known_good_path, self.current or "", mode=0o600, written_at=self.modified_at())
         _write(self._candidate_path, unit_file.digest(text), mode=0o600)
         _write(self.path, text, mode=0o644)
 
@@ -62,7 +62,8 @@ class UnitStore:
         if current is not None:
             _write(self._replaced_path, current, mode=0o600)
         if good:
-            _write(self.path, good, mode=0o644)
+            written_at = os.stat(self.last_known_good_path).st_mtime
+            _write(self.path, good, mode=0o644, written_at=written_at)
         elif current is not None:
             os.unlink(self.path)
         self.mark_proven()
@@ -88,7 +89,8 @@ def _read(path):
         return None
 
 
-def _write(path, text, mode):
+def _write(path, text, mode, written_at=None):
+    """Write atomically. ``written_at`` keeps the age of what is copied, which tells whether a server runs it already."""
     folder = os.path.dirname(path)
     handle, temporary = tempfile.mkstemp(prefix=".llmops-", dir=folder)
     try:
@@ -97,6 +99,8 @@ def _write(path, text, mode):
             target.flush()
             os.fsync(target.fileno())
         os.chmod(temporary, mode)
+        if written_at is not None:
+            os.utime(temporary, (written_at, written_at))
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

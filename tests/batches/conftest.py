@@ -13,7 +13,7 @@ import sys
 import pytest
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTED = ("mtp_preflight", "service_unit", "service_restart", "mtp_verify", "server_ready", "mtp_prove", "mtp_soak")
+SCRIPTED = ("mtp_preflight", "service_unit", "service_restart", "mtp_verify", "server_ready", "mtp_prove", "mtp_soak", "router_worker")
 # A run takes a few seconds; one that hangs is a failure.
 LIMIT_SECONDS = 120
 

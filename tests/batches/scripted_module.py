@@ -29,6 +29,7 @@ USUAL = {
     "mtp_verify": {"verdict": "proven", "reason": "All five hold.", "conditions": MET, "instance": INSTANCE},
     "server_ready": {"ready": True, "instance": INSTANCE},
     "mtp_prove": {"verdict": "proven", "reason": "Drafts are accepted."},
+    "router_worker": {"reason": "In all routers.", "routers": [], "records": {}},
     "mtp_soak": {"verdict": "proven", "reason": "It stayed healthy."},
 }
 CHANGES = ("service_unit", "service_restart")

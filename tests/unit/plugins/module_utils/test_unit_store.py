@@ -93,3 +93,11 @@ def test_bytes_that_are_no_utf8_survive(store):
     store.restore()
     with open(store.path, "rb") as unit:
         assert unit.read() == b"# caf\xe9\n"
+
+
+def test_a_restored_unit_is_as_old_as_it_was_so_that_a_server_that_runs_it_is_not_restarted(store):
+    write_by_hand(store, "old")
+    os.utime(store.path, (1000.5, 1000.5))
+    store.install("new")
+    store.restore()
+    assert store.modified_at() == 1000.5

@@ -1,0 +1,66 @@
+"""A start that failed for no lasting reason is tried again; routers lose a server before it stops, and get proven ones."""
+
+from __future__ import annotations
+
+DIED = {
+    "failed": True,
+    "verdict": "refuted",
+    "msg": "It died.",
+    "conditions": [],
+    "diagnosis": [{"code": "scheduler_exception", "summary": "a scheduler died", "remedy": "look"}],
+}
+NO_DRAFT = {"failed": True, "verdict": "refuted", "msg": "No draft.", "conditions": []}
+ROUTERS = {"mtp_router_urls": ["http://router:30100"]}
+
+
+def test_a_server_that_dies_is_started_as_often_as_allowed(fleet):
+    fleet.add("gpu01", mtp_verify=DIED)
+    run = fleet.run(mtp_start_attempts=3)
+    before_going_back = run.calls["gpu01"][: run.calls["gpu01"].index("service_unit restored")]
+    assert before_going_back.count("service_restart") == 3
+    assert run.records["gpu01"]["starts"] == 3
+    assert run.records["gpu01"]["reason"].startswith("It died.")
+
+
+def test_a_server_that_is_refuted_alive_is_not_started_again(fleet):
+    fleet.add("gpu01", mtp_verify=NO_DRAFT)
+    run = fleet.run()
+    assert run.calls["gpu01"].count("mtp_verify") == 1
+
+
+def test_a_server_leaves_its_routers_before_the_restart_and_comes_back_after_the_soak(fleet):
+    fleet.add("gpu01", variables=ROUTERS)
+    calls = fleet.run().calls["gpu01"]
+    order = [calls.index(call) for call in ("router_worker drained", "service_restart", "mtp_soak", "router_worker present")]
+    assert order == sorted(order)
+
+
+def test_a_restored_server_is_admitted_again(fleet):
+    fleet.add("gpu01", variables=ROUTERS, mtp_verify=NO_DRAFT)
+    calls = fleet.run().calls["gpu01"]
+    assert calls[-2:] == ["server_ready", "router_worker present"]
+
+
+def test_a_restored_server_that_is_not_ready_stays_out_of_the_routers(fleet):
+    fleet.add("gpu01", variables=ROUTERS, server_ready={"failed": True, "ready": False, "msg": "It died."})
+    assert "router_worker present" not in fleet.run().calls["gpu01"]
+
+
+def test_a_router_that_is_down_stops_the_host_before_its_restart(fleet):
+    down = {"failed": True, "msg": "The router http://router:30100 does not answer."}
+    fleet.add("gpu01", variables=ROUTERS, router_worker__drained=down, service_unit__restored={"restart_needed": False})
+    run = fleet.run()
+    assert "service_restart" not in run.calls["gpu01"]
+    assert "does not answer" in run.records["gpu01"]["reason"]
+
+
+def test_tasks_for_other_load_balancers_run_around_the_restart(fleet):
+    for name in ("before", "after"):
+        (fleet.folder / (name + ".yml")).write_text(
+            "- name: Note it\n  ansible.builtin.shell: echo %s >> %s/hosts/gpu01/calls\n  changed_when: true\n"
+            % (name, fleet.folder)
+        )
+    hooks = {"mtp_pre_drain_tasks": str(fleet.folder / "before.yml"), "mtp_post_admit_tasks": str(fleet.folder / "after.yml")}
+    fleet.add("gpu01", variables=hooks)
+    calls = fleet.run().calls["gpu01"]
+    assert calls.index("before") < calls.index("service_restart") < calls.index("mtp_soak") < calls.index("after")
