@@ -140,9 +140,7 @@ def further_words(server_args):
         return [word for name, value in server_args.items() for word in _flag_words(str(name), value)]
     if isinstance(server_args, (list, tuple)):
         return [word for item in server_args for word in _item_words(item)]
-    raise LaunchError(
-        "mtp_server_args is %r: give a list of words, a string or a dictionary of flags" % (server_args,)
-    )
+    raise LaunchError("mtp_server_args is %r: give a list of words, a string or a dictionary of flags" % (server_args,))
 
 
 def _enabled(launch):

@@ -38,7 +38,9 @@ class LedgerLock:
             owner = self._read()
             if owner is not None and _lives(owner) and not self._is_mine(owner):
                 raise LockedError(self._refusal(owner))
-            self._write({"pid": self._pid, "started": _start_ticks(self._pid), "machine": _machine(), "rollout": rollout})
+            self._write(
+                {"pid": self._pid, "started": _start_ticks(self._pid), "machine": _machine(), "rollout": rollout}
+            )
         return "" if owner is None or self._is_mine(owner) else str(owner.get("rollout", ""))
 
     def release(self):

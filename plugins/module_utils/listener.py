@@ -69,7 +69,7 @@ def find_listener(host, port, instance, proc="/proc"):
     inodes = {one.inode for one in sockets}
     holders = socket_holders(inodes, [instance.main_pid], proc)
     if not all(holders.values()):
-        holders = socket_holders(inodes, _process_ids(proc), proc)
+        holders = socket_holders(inodes, process_ids(proc), proc)
     listeners = [_listener_of(holders[one.inode], instance, proc) for one in sockets if holders.get(one.inode)]
     if not listeners:
         return Listener()
@@ -119,6 +119,11 @@ def socket_holders(inodes, pids, proc="/proc"):
         for inode in {wanted[link] for link in _open_files(pid, proc) if link in wanted}:
             holders[inode].append(pid)
     return holders
+
+
+def process_ids(proc="/proc"):
+    """The processes of this host, by their IDs."""
+    return [int(name) for name in os.listdir(proc) if name.isdigit()]
 
 
 def read_process(pid, proc="/proc"):
@@ -198,10 +203,6 @@ def _is_local(address):
     except OSError:
         return False
     return True
-
-
-def _process_ids(proc):
-    return [int(name) for name in os.listdir(proc) if name.isdigit()]
 
 
 def _open_files(pid, proc):

@@ -55,9 +55,9 @@ def sglang_version(python):
 def find_requests(run_command, interpreters):
     """The first of the interpreters that can import ``requests``; ``""`` when none can."""
     for interpreter in dict.fromkeys(interpreters):
-        if interpreter and os.access(interpreter, os.X_OK):
-            if run_command([interpreter, "-c", "import requests"])[0] == 0:
-                return interpreter
+        runs = interpreter and os.access(interpreter, os.X_OK)
+        if runs and run_command([interpreter, "-c", "import requests"])[0] == 0:
+            return interpreter
     return ""
 
 

@@ -4,9 +4,9 @@
 
 """Pure: what the steps on a host returned ──▶ the outcome, as the ledger records it.
 
-``steps`` maps the role's steps to their results: ``unit``, ``restart``, ``verify``, ``ready``, ``prove`` and ``soak`` of
-the deployment, ``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result that
-ended the deployment). A step that did not run is missing or empty. ``starts`` counts how often the server was started.
+``steps`` maps the role's steps to their results: ``unit``, ``restart``, ``verify``, ``ready``, ``prove`` and ``soak``
+of the deployment, ``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result
+that ended the deployment). A step that did not run is missing or empty. ``starts`` counts the server's starts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ JUDGES = ("soak", "prove", "verify")
 def deployment_outcome(steps):
     """Outcome of a deployment.
 
-    :returns: dict with ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``accept_length``, ``starts``
-        and ``invocation_id``.
+    :returns: dict with ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``accept_length``,
+        ``starts`` and ``invocation_id``.
     """
     return _record(steps, _verdict(steps), _reason(steps), _action(steps))
 

@@ -29,7 +29,7 @@ def lines(records):
 
 def closing_line(records):
     """One line of totals, such as ``2 of 3 hosts proven, 1 refuted``."""
-    counts = {verdict: 0 for verdict in WORST_FIRST}
+    counts = dict.fromkeys(WORST_FIRST, 0)
     for record in records:
         counts[record["verdict"]] = counts.get(record["verdict"], 0) + 1
     rest = ["%d %s" % (counts[verdict], verdict) for verdict in ("refuted", "inconclusive") if counts[verdict]]

@@ -12,6 +12,7 @@ import re
 FINGERPRINT_VARIABLE = "LLMOPS_SGLANG_UNIT"
 _FINGERPRINT_LINE = re.compile(r"^Environment=%s=([0-9a-f]+)\n" % FINGERPRINT_VARIABLE, re.MULTILINE)
 _PORT_FLAG = re.compile(r"\s--port[=\s]+\"?([0-9]+)\b")
+_HOST_FLAG = re.compile(r"\s--host[=\s]+\"?([^\s\"]+)")
 _SAFE_WORD = re.compile(r"^[A-Za-z0-9_@+=:,./-]+$")
 
 
@@ -67,3 +68,9 @@ def port(text):
     """The port that the unit's command line names with ``--port``, the last one counting; 0 when it names none."""
     found = _PORT_FLAG.findall(text)
     return int(found[-1]) if found else 0
+
+
+def host(text):
+    """The address that the unit's command line names with ``--host``, the last one counting; ``""`` when it names none."""
+    found = _HOST_FLAG.findall(text)
+    return found[-1] if found else ""

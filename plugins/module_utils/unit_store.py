@@ -90,7 +90,7 @@ def _read(path):
 
 
 def _write(path, text, mode, written_at=None):
-    """Write atomically. ``written_at`` keeps the age of what is copied, which tells whether a server runs it already."""
+    """Write atomically. ``written_at`` keeps the age of a copy: it tells whether a server runs it already."""
     folder = os.path.dirname(path)
     handle, temporary = tempfile.mkstemp(prefix=".llmops-", dir=folder)
     try:

@@ -12,10 +12,10 @@ version_added: 0.1.0
 author:
   - The llmops.sglang authors (@llmops)
 description:
-  - Keeps a ledger on the controller, with one folder per rollout and one JSON record per host, and decides from it
-    whether the next batch may act.
-  - Only one run acts on a ledger at a time. A second one is refused while the first lives; the lock of a run that died is
-    taken over.
+  - Keeps a ledger on the controller, with one folder per rollout and one JSON record per host, and decides from
+    it whether the next batch may act.
+  - Only one run acts on a ledger at a time. A second one is refused while the first lives; the lock of a run that died
+    is taken over.
   - An unreachable host, a rescued host and a host without a record all lack proof, so each of them closes the gate.
     Ansible's own brakes let a rollout go on in these cases.
   - Runs on the controller. The host is not connected to.
@@ -62,15 +62,15 @@ options:
         default: 0
       on_inconclusive:
         description:
-          - What a host without evidence does. V(stop) counts it as lacking proof, V(accept) lets it pass, V(wait) asks at
-            the terminal.
+          - What a host without evidence does. V(stop) counts it as lacking proof, V(accept) lets it pass, V(wait) asks
+            at the terminal.
         type: str
         choices: [stop, accept, wait]
         default: stop
       confirm:
         description:
-          - When to ask at the terminal, V(canary) before the second batch, V(every_batch) before each but the first. Where
-            there is no terminal, the gate closes.
+          - When to ask at the terminal, V(canary) before the second batch, V(every_batch) before each but the first.
+            Where there is no terminal, the gate closes.
         type: str
         choices: [never, canary, every_batch]
         default: never

@@ -98,6 +98,11 @@ port:
   type: int
   returned: always
   sample: 30000
+host:
+  description: Address that the unit's server is told to listen on; empty when its command line names none.
+  type: str
+  returned: always
+  sample: 0.0.0.0
 restart_needed:
   description: Whether the running instance was started with anything else than the unit on disk.
   type: bool
@@ -273,6 +278,7 @@ def describe(module, store, before, wanted):
         "last_known_good": "" if store.last_known_good is None else store.last_known_good_path,
         "removed": wanted is None,
         "port": unit_file.port(wanted or ""),
+        "host": unit_file.host(wanted or ""),
         "restart_needed": bool(reason),
         "restart_reason": reason,
         "instance": instance.summary(),

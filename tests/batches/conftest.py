@@ -1,4 +1,4 @@
-"""A fleet of local hosts on which our real playbooks, role, gate and report run; only the node's modules are scripted."""
+"""A fleet of local hosts on which our playbooks, role, gate and report run; only the modules on a node are scripted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ import sys
 import pytest
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTED = ("mtp_preflight", "service_unit", "service_restart", "mtp_verify", "server_ready", "mtp_prove", "mtp_soak", "router_worker")
+SCRIPTED = (
+    "mtp_preflight",
+    "service_unit",
+    "service_restart",
+    "mtp_verify",
+    "server_ready",
+    "mtp_prove",
+    "mtp_soak",
+    "router_worker",
+)
 # A run takes a few seconds; one that hangs is a failure.
 LIMIT_SECONDS = 120
 
@@ -45,7 +54,8 @@ class Fleet:
         (host / "calls").write_text("")
         python = host / "python"
         python.write_text(
-            '#!/bin/sh\nexport SCRIPTED_HOST="%s" SCRIPTED_PYTHON="%s"\nexec "%s" "$@"\n' % (host, python, sys.executable)
+            '#!/bin/sh\nexport SCRIPTED_HOST="%s" SCRIPTED_PYTHON="%s"\nexec "%s" "$@"\n'
+            % (host, python, sys.executable)
         )
         python.chmod(python.stat().st_mode | stat.S_IXUSR)
         self._hosts[name] = {

@@ -20,7 +20,13 @@ NAME = "@NAME@"
 INSTANCE = {"invocation_id": "i" * 32, "main_pid": 1, "state": "active (running)", "restarts": 0}
 MET = [
     {"name": name, "status": "met", "expected": 1, "observed": 1}
-    for name in ("speculative_algorithm", "mamba_strategy", "disable_overlap_schedule", "draft_model", "mem_fraction_static")
+    for name in (
+        "speculative_algorithm",
+        "mamba_strategy",
+        "disable_overlap_schedule",
+        "draft_model",
+        "mem_fraction_static",
+    )
 ]
 USUAL = {
     "mtp_preflight": {"sglang_version": "0.5.23", "problems": []},

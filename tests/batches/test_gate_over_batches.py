@@ -14,7 +14,10 @@ WRONG = {
     "at the restart": ({"service_restart": {"failed": True, "msg": "No start."}}, "rolled_back"),
     "without proof in the journal": ({"mtp_verify": REFUTED}, "rolled_back"),
     "in the readiness handler": ({"server_ready": {"failed": True, "msg": "Never ready."}}, "rolled_back"),
-    "while drafts are to be accepted": ({"mtp_prove": {"failed": True, "verdict": "refuted", "msg": "None."}}, "rolled_back"),
+    "while drafts are to be accepted": (
+        {"mtp_prove": {"failed": True, "verdict": "refuted", "msg": "None."}},
+        "rolled_back",
+    ),
     "during the soak": ({"mtp_soak": {"failed": True, "verdict": "refuted", "msg": "It died."}}, "rolled_back"),
     "at the last step": ({"service_unit__proven": {"failed": True, "msg": "Disk full."}}, "rolled_back"),
 }
@@ -127,4 +130,6 @@ def test_check_mode_acts_on_nothing_and_writes_no_ledger(fleet):
     run = fleet.run("deploy_mtp", "--check")
     assert run.exit_code == 0
     assert run.records == {}
-    assert not [call for calls in run.calls.values() for call in calls if call.startswith(("mtp_verify", "server_ready"))]
+    assert not [
+        call for calls in run.calls.values() for call in calls if call.startswith(("mtp_verify", "server_ready"))
+    ]

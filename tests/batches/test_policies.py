@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -76,7 +77,8 @@ def test_a_second_run_is_refused_while_the_first_lives(fleet):
     ledger = fleet.folder / "inventory" / "mtp-ledger"
     ledger.mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        started = int(open("/proc/%d/stat" % other.pid, encoding="utf-8").read().rpartition(")")[2].split()[19])
+        stat = pathlib.Path("/proc/%d/stat" % other.pid).read_text(encoding="utf-8")
+        started = int(stat.rpartition(")")[2].split()[19])
         lock = {"pid": other.pid, "started": started, "machine": os.uname().nodename, "rollout": "deploy-1"}
         (ledger / "lock.json").write_text(json.dumps(lock))
         refused = fleet.run()

@@ -1,4 +1,4 @@
-"""A start that failed for no lasting reason is tried again; routers lose a server before it stops, and get proven ones."""
+"""A start that failed for no lasting reason is tried again; routers lose a server before it stops."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_a_server_that_is_refuted_alive_is_not_started_again(fleet):
 def test_a_server_leaves_its_routers_before_the_restart_and_comes_back_after_the_soak(fleet):
     fleet.add("gpu01", variables=ROUTERS)
     calls = fleet.run().calls["gpu01"]
-    order = [calls.index(call) for call in ("router_worker drained", "service_restart", "mtp_soak", "router_worker present")]
+    order = [
+        calls.index(call) for call in ("router_worker drained", "service_restart", "mtp_soak", "router_worker present")
+    ]
     assert order == sorted(order)
 
 
@@ -60,7 +62,10 @@ def test_tasks_for_other_load_balancers_run_around_the_restart(fleet):
             "- name: Note it\n  ansible.builtin.shell: echo %s >> %s/hosts/gpu01/calls\n  changed_when: true\n"
             % (name, fleet.folder)
         )
-    hooks = {"mtp_pre_drain_tasks": str(fleet.folder / "before.yml"), "mtp_post_admit_tasks": str(fleet.folder / "after.yml")}
+    hooks = {
+        "mtp_pre_drain_tasks": str(fleet.folder / "before.yml"),
+        "mtp_post_admit_tasks": str(fleet.folder / "after.yml"),
+    }
     fleet.add("gpu01", variables=hooks)
     calls = fleet.run().calls["gpu01"]
     assert calls.index("before") < calls.index("service_restart") < calls.index("mtp_soak") < calls.index("after")

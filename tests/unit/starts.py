@@ -95,8 +95,9 @@ def facts_of(*parts):
     return seen
 
 
-def judgement_of(log, expect=REFERENCE, **known):
-    """The judgement on a log (text, lines or facts)."""
+def judgement_of(log, expect=None, **known):
+    """The judgement on a log (text, lines or facts), by the reference's expectations unless others are given."""
+    expect = REFERENCE if expect is None else expect
     seen = log if isinstance(log, facts.StartFacts) else facts_of(log)
     return conditions.judge(seen, conditions.Expectations.from_options(expect), **known)
 

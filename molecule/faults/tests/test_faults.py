@@ -11,7 +11,7 @@ from testinfra.utils.ansible_runner import AnsibleRunner
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "shared"))
 
-from rollout import run_playbook  # noqa: E402
+from rollout import run_playbook
 
 INVENTORY = os.environ["MOLECULE_INVENTORY_FILE"]
 testinfra_hosts = AnsibleRunner(INVENTORY).get_hosts("sglang")
@@ -59,7 +59,12 @@ def old_unit(host):
     yield before
     assert host.file("/etc/systemd/system/sglang.service").content_string == before
     assert host.check_output("systemctl is-active sglang.service") == "active"
-    assert host.check_output("curl --silent --output /dev/null --write-out %s http://127.0.0.1:30000/health" % "%{http_code}") == "200"
+    assert (
+        host.check_output(
+            "curl --silent --output /dev/null --write-out %s http://127.0.0.1:30000/health" % "%{http_code}"
+        )
+        == "200"
+    )
     pid = host.check_output("systemctl show --property=MainPID --value sglang.service")
     assert "speculative" not in host.file("/proc/%s/cmdline" % pid).content_string
 

@@ -39,7 +39,7 @@ def answer(prompt: str, length: int, salt: str = "", garbage: bool = False) -> l
     seed = hashlib.sha256(f"{prompt}\0{salt}".encode()).digest()
     draw = random.Random(int.from_bytes(seed, "big"))
     vocabulary = GARBAGE if garbage else WORDS
-    return [vocabulary[draw.randrange(len(vocabulary))] for _ in range(min(length, LONGEST_ANSWER))]
+    return [vocabulary[draw.randrange(len(vocabulary))] for _position in range(min(length, LONGEST_ANSWER))]
 
 
 def token_ids(words: list[str]) -> list[int]:

@@ -41,7 +41,9 @@ class HttpDouble:
         self._server.shutdown()
         self._server.server_close()
 
-    def _handler(double):
+    def _handler(self):
+        double = self
+
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 length = int(self.headers.get("Content-Length") or 0)

@@ -98,7 +98,7 @@ def test_a_planted_secret_never_leaves(log, instance):
     for expectations in EXPECTATIONS:
         seen, left = outcome(records, expectations, instance)
         said = json.dumps(left, ensure_ascii=False)
-        for written in {secret, json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]}:
+        for written in (secret, json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]):
             assert written not in said
             assert written not in json.loads(json.dumps(seen.redactor.redact("\n".join(lines))))
 

@@ -76,7 +76,9 @@ def test_a_release_without_the_mamba_flag_is_not_given_one_and_not_held_to_it():
     assert "mamba_strategy" not in launch_command.launch_expectations(old)
 
 
-@pytest.mark.parametrize(("release", "needed"), [("0.5.9", True), ("0.5.10", True), ("0.5.12", False), ("0.5.23", False)])
+@pytest.mark.parametrize(
+    ("release", "needed"), [("0.5.9", True), ("0.5.10", True), ("0.5.12", False), ("0.5.23", False)]
+)
 def test_spec_v2_is_switched_on_only_where_the_release_needs_it(release, needed):
     assert ("SGLANG_ENABLE_SPEC_V2" in launch_command.server_environment(launch(sglang_version=release))) is needed
 

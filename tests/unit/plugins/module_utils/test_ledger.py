@@ -22,8 +22,18 @@ def test_a_record_is_one_file_named_after_the_host(book):
     with open(os.path.join(book.root, "deploy-1", "gpu01.json"), encoding="utf-8") as source:
         record = json.load(source)
     assert set(record) >= {
-        "schema", "rollout", "host", "batch", "attempt", "verdict", "reason", "conditions",
-        "invocation_id", "started_at", "finished_at", "action",
+        "schema",
+        "rollout",
+        "host",
+        "batch",
+        "attempt",
+        "verdict",
+        "reason",
+        "conditions",
+        "invocation_id",
+        "started_at",
+        "finished_at",
+        "action",
     }
     assert (record["schema"], record["host"], record["attempt"]) == (1, "gpu01", 1)
 

@@ -44,7 +44,9 @@ def test_a_server_that_never_gets_ready_is_refuted_although_its_journal_looked_r
 @pytest.mark.parametrize("verdict", ["refuted", "inconclusive"])
 def test_the_proof_by_generation_has_the_word_over_the_journal(verdict):
     proof = {"verdict": verdict, "reason": "No draft was correct.", "accept_length": 1.02}
-    record = reached(unit=WRITTEN, restart=RESTARTED, verify=PROVEN, prove=proof, failure={"msg": "No draft was correct."})
+    record = reached(
+        unit=WRITTEN, restart=RESTARTED, verify=PROVEN, prove=proof, failure={"msg": "No draft was correct."}
+    )
     assert record["verdict"] == verdict
     assert record["accept_length"] == 1.02
 
@@ -53,7 +55,12 @@ def test_a_soak_that_ends_badly_takes_the_proof_back_with_its_diagnosis():
     causes = [{"code": "oom", "summary": "s", "remedy": "r"}]
     failure = {"msg": "It died.", "diagnosis": causes}
     record = reached(
-        unit=WRITTEN, verify=PROVEN, prove=PROVEN, soak={"verdict": "refuted"}, failure=failure, restored={"ready": True}
+        unit=WRITTEN,
+        verify=PROVEN,
+        prove=PROVEN,
+        soak={"verdict": "refuted"},
+        failure=failure,
+        restored={"ready": True},
     )
     assert (record["verdict"], record["diagnosis"]) == ("refuted", causes)
 
@@ -98,7 +105,14 @@ def test_an_audit_leaves_untouched_whatever_it_sees():
 
 @pytest.mark.parametrize(
     ("restored", "verdict"),
-    [({"ready": True}, "proven"), ({"ready": None}, "proven"), ({"ready": True, "failed": True}, "refuted"), ({"removed": True}, "proven"), ({"msg": "no way back"}, "refuted"), ({}, "refuted")],
+    [
+        ({"ready": True}, "proven"),
+        ({"ready": None}, "proven"),
+        ({"ready": True, "failed": True}, "refuted"),
+        ({"removed": True}, "proven"),
+        ({"msg": "no way back"}, "refuted"),
+        ({}, "refuted"),
+    ],
 )
 def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
     record = outcome.rollback_outcome({"restored": restored})

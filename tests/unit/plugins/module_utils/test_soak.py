@@ -7,7 +7,8 @@ from ansible_collections.llmops.sglang.plugins.module_utils.server_log import Lo
 
 DECODE = (
     "[2026-11-29 15:17:33 TP0] Decode batch, #running-req: 1, #full token: 31, full token usage: 0.00, mamba num: 1, "
-    "mamba usage: 0.02, accept len: %s, accept rate: 0.00, cpu graph: False, gen throughput (token/s): 0.32, #queue-req: 0"
+    "mamba usage: 0.02, accept len: %s, accept rate: 0.00, cpu graph: False, gen throughput (token/s): 0.32, "
+    "#queue-req: 0"
 )
 FATAL = "[2026-11-29 15:17:33] Received sigquit from a child process. It usually means the child failed."
 

@@ -58,7 +58,9 @@ def test_words_are_quoted_as_systemd_reads_them(word, quoted):
 def test_a_quoted_word_stays_on_one_line_and_keeps_its_text(word):
     quoted = unit_file.quote_word(word)
     inner = quoted[1:-1] if quoted.startswith('"') else quoted
-    unescaped = inner.replace("\\\\", "\0").replace('\\"', '"').replace("\0", "\\").replace("%%", "%").replace("$$", "$")
+    unescaped = (
+        inner.replace("\\\\", "\0").replace('\\"', '"').replace("\0", "\\").replace("%%", "%").replace("$$", "$")
+    )
     assert "\n" not in quoted
     assert unescaped == word
 
@@ -80,6 +82,19 @@ def test_an_environment_line_keeps_a_dollar_because_systemd_expands_none_there()
 )
 def test_the_port_is_read_from_the_command_line(text, port):
     assert unit_file.port(text) == port
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("ExecStart=/x --host 0.0.0.0 \\\n    --port 1", "0.0.0.0"),
+        ("ExecStart=/x --host=::1 --y", "::1"),
+        ('ExecStart=/x --host "gpu01" --host 10.0.0.5', "10.0.0.5"),
+        ("ExecStart=/x --hostname a --dist-init-host b", ""),
+    ],
+)
+def test_the_address_is_read_from_the_command_line(text, host):
+    assert unit_file.host(text) == host
 
 
 def test_a_command_has_a_line_per_flag():
