@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import subprocess
+import threading
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 # A playbook that hangs is a failure: no scenario's rollout takes this long.
@@ -25,17 +26,22 @@ class Run:
     output: str
     records: dict
 
+    def record_of(self, host):
+        """The record of a testinfra host."""
+        return self.records[host.backend.get_hostname()]
 
-def run_playbook(name, inventory, ledger_dir, *options, **variables):
+
+def run_playbook(name, inventory, ledger_dir, *options, on_line=None, **variables):
     """Run ``playbooks/<name>.yml`` against an inventory.
 
     :arg options: further words of the command line; ``variables``: extra variables.
+    :arg on_line: called with each line of the output at the moment it is printed.
     """
     variables["mtp_ledger_dir"] = str(ledger_dir)
     command = ["ansible-playbook", "-i", str(inventory), str(CHECKOUT / "playbooks" / (name + ".yml"))]
     command += ["-e", json.dumps(variables), *options]
     before = set(_records(ledger_dir))
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         cwd=CHECKOUT,
         env=dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_FORCE_COLOR="0"),
@@ -43,11 +49,17 @@ def run_playbook(name, inventory, ledger_dir, *options, **variables):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=LIMIT_SECONDS,
-        check=False,
-    )
+    ) as playbook:
+        limit = threading.Timer(LIMIT_SECONDS, playbook.kill)
+        limit.start()
+        lines = []
+        for line in playbook.stdout:
+            lines.append(line)
+            if on_line:
+                on_line(line)
+        limit.cancel()
     new = [json.loads(path.read_text(encoding="utf-8")) for path in _records(ledger_dir) if path not in before]
-    return Run(done.returncode, done.stdout, {record["host"]: record for record in new})
+    return Run(playbook.returncode, "".join(lines), {record["host"]: record for record in new})
 
 
 def _records(ledger_dir):

@@ -68,6 +68,7 @@ class FilterModule:
             "launch_expectations": launch_expectations,
             "rollout_outcome": rollout_outcome,
             "node_was_changed": outcome.node_was_changed,
+            "lost_host": outcome.lost_host,
             "may_start_again": may_start_again,
             "with_port": with_port,
         }

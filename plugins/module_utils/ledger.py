@@ -59,12 +59,17 @@ class Ledger:
             "finished_at": now(),
         }
         record.update(fields)
+        try:
+            self._replace(self._path(host), json.dumps(record, indent=2) + "\n")
+        except OSError as error:
+            raise LedgerError("The record of %s can't be written to %s: %s" % (host, self.folder, error)) from error
+        return record
+
+    def _replace(self, path, text):
         handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".record-")
         with os.fdopen(handle, "w", encoding="utf-8") as target:
-            json.dump(record, target, indent=2)
-            target.write("\n")
-        os.replace(temporary, self._path(host))
-        return record
+            target.write(text)
+        os.replace(temporary, path)
 
     def _path(self, host):
         return os.path.join(self.folder, _file_name(host) + ".json")

@@ -46,6 +46,17 @@ def node_was_changed(steps):
     return bool(unit.get("changed") or unit.get("unproven") or _step(steps, "restart").get("changed"))
 
 
+def lost_host(steps):
+    """Why the host could not be reached at one of its steps; ``""`` when it was there at each.
+
+    A play that ignores unreachable hosts goes on with the next task, as if the step had been done.
+    """
+    for result in steps.values():
+        if isinstance(result, dict) and result.get("unreachable"):
+            return result.get("msg") or "The connection was lost."
+    return ""
+
+
 def _record(steps, verdict, reason, action):
     verify = _step(steps, "verify")
     return {
@@ -61,6 +72,8 @@ def _record(steps, verdict, reason, action):
 
 
 def _verdict(steps):
+    if lost_host(steps):
+        return "inconclusive"
     verdicts = [verdict for verdict in (_step(steps, name).get("verdict") for name in JUDGES) if verdict]
     if not steps.get("failure"):
         return verdicts[0] if verdicts else "proven"

@@ -71,6 +71,6 @@ def port(text):
 
 
 def host(text):
-    """The address that the unit's command line names with ``--host``, the last one counting; ``""`` when it names none."""
+    """The address that the unit's command line names with ``--host``, the last one counting; ``""`` for none."""
     found = _HOST_FLAG.findall(text)
     return found[-1] if found else ""

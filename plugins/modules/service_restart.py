@@ -15,7 +15,7 @@ description:
   - Stops a systemd service, sees that nothing stands in the way of the new instance, and starts it. The units that
     systemd stops together with it (C(Requires=), C(BindsTo=), C(PartOf=)) are started again, as a restart does.
   - With O(port) no other process may hold the port. A server that meets another one there may look ready while the
-    other one answers for it. A process that does not belong to the service is found before anything is stopped.
+    other one answers for it.
   - Where C(nvidia-smi) exists, the processes of the old instance must have left the GPUs. A model that is loaded beside
     its predecessor runs out of memory.
   - When something is still in the way after O(release_timeout), the task fails, names the process and starts nothing.
@@ -28,7 +28,7 @@ description:
     work of M(llmops.sglang.mtp_verify) and M(llmops.sglang.server_ready), which say why it died.
 attributes:
   check_mode:
-    description: Looks who holds the port and says that the service would be restarted. Touches nothing.
+    description: Says that the service would be restarted. Touches nothing, and looks for nothing.
     support: full
   diff_mode:
     description: There is no file to show.
@@ -135,7 +135,6 @@ def main():
     check_options(module)
     try:
         restart = Restart(module)
-        restart.refuse_foreigners()
         if not module.check_mode:
             restart.run()
         module.exit_json(changed=True, **restart.result())
@@ -166,19 +165,13 @@ class Restart:
                 msg="There is no unit %s on this host: write it first, for example with service_unit" % self._unit
             )
 
-    def refuse_foreigners(self):
-        """A process that no stop of the service ends is found while the old instance still runs."""
-        seconds = 0 if self._module.check_mode else self._module.params["release_timeout"]
-        holders = orphans.wait_until_gone(self._foreigners, seconds)
-        if holders:
-            self._fail("%s Nothing was stopped or started." % self._sentences(holders), holders, changed=False)
-
     def run(self):
         dependents = running_dependents(self._module.run_command, self._unit)
         self._systemctl("stop", "systemd could not stop %s" % self._unit)
         holders = orphans.wait_until_gone(self._holders, self._module.params["release_timeout"])
         if holders:
-            self._fail("%s %s was stopped, and not started again." % (self._sentences(holders), self._unit), holders)
+            sentences = " ".join(holder.sentence(self._unit) for holder in holders)
+            self._fail("%s %s was stopped, and not started again." % (sentences, self._unit), holders)
         # It fails for a unit that never failed on some releases of systemd, which is no reason to stop.
         self._module.run_command(["systemctl", "reset-failed", "--", self._unit])
         self._systemctl("start", "systemd could not start %s" % self._unit)
@@ -188,7 +181,8 @@ class Restart:
                 "%s was restarted, but systemd started no new instance: it is %s (result %s)"
                 % (self._unit, current.summary()["state"], current.result)
             )
-        self._start_again(dependents)
+        if dependents:
+            self._start_again(dependents)
 
     def result(self, holders=()):
         current = service.read_instance(self._module.run_command, self._unit)
@@ -199,7 +193,7 @@ class Restart:
         }
 
     def _start_again(self, dependents):
-        rc, out, err = self._module.run_command(["systemctl", "start", "--", *dependents]) if dependents else (0, "", "")
+        rc, out, err = self._module.run_command(["systemctl", "start", "--", *dependents])
         if rc != 0:
             self._module.warn(
                 "%s stopped together with %s, and could not be started again: %s"
@@ -215,9 +209,6 @@ class Restart:
         """Who is in the way of the stopped service."""
         return self._port_holders() + orphans.gpu_holders(self._gpu_processes(), self._processes)
 
-    def _foreigners(self):
-        return [holder for holder in self._port_holders() if not holder.of_unit]
-
     def _port_holders(self):
         options = self._module.params
         return orphans.port_holders(options["host"], options["port"], self._processes) if options["port"] else []
@@ -231,11 +222,8 @@ class Restart:
             self._module.warn("Who holds GPU memory could not be seen: nvidia-smi says %s" % (err or out).strip())
         return orphans.parse_gpu_processes(out) if rc == 0 else set()
 
-    def _sentences(self, holders):
-        return " ".join(holder.sentence(self._unit) for holder in holders)
-
-    def _fail(self, message, holders=(), changed=True):
-        self._module.fail_json(msg=message, changed=changed, **self.result(holders))
+    def _fail(self, message, holders=()):
+        self._module.fail_json(msg=message, changed=True, **self.result(holders))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,20 @@ def test_an_unreachable_host_stops_later_batches(fleet):
     assert run.acted_on() == ["gpu02"]
 
 
+@pytest.mark.parametrize(
+    "step", ["service_unit__present", "service_restart", "mtp_verify", "server_ready", "mtp_soak", "service_unit__proven"]
+)
+def test_a_host_that_is_lost_on_the_way_is_never_proven(fleet, step):
+    fleet.add("gpu01", **{step: {"unreachable": True, "changed": False, "msg": "Connection timed out."}})
+    fleet.add("gpu02")
+    run = fleet.run(mtp_batches=[1])
+    assert run.exit_code == 2
+    assert run.records["gpu01"]["verdict"] == "inconclusive"
+    assert "Connection timed out." in run.records["gpu01"]["reason"]
+    assert run.acted_on() in (["gpu01"], [])
+    assert "gpu01 is inconclusive" in run.records["gpu02"]["reason"]
+
+
 def test_an_unreachable_host_and_a_failing_one_in_the_same_batch(fleet):
     fleet.add("gpu01", unreachable=True)
     fleet.add("gpu02", mtp_verify=REFUTED)

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import os
-import pathlib
-import sys
 
 import pytest
 from testinfra.utils.ansible_runner import AnsibleRunner
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "shared"))
-
-from rollout import run_playbook
-
-INVENTORY = os.environ["MOLECULE_INVENTORY_FILE"]
-testinfra_hosts = AnsibleRunner(INVENTORY).get_hosts("sglang")
+testinfra_hosts = AnsibleRunner(os.environ["MOLECULE_INVENTORY_FILE"]).get_hosts("sglang")
 # Each fault of the stand-in, the conditions that it turns, and words of the reason.
 FAULTS = [
     ("flags-ignored", ["speculative_algorithm", "draft_model"], "runs without speculation"),
@@ -37,36 +30,6 @@ FAULTS = [
     ("ready-then-dead", [], "dead"),
     ("start-fails-once-in=1", [], "died"),
 ]
-
-
-@pytest.fixture
-def deploy(tmp_path):
-    def run(*options, **variables):
-        variables.setdefault("mtp_ready_timeout", 15)
-        variables.setdefault("mtp_start_timeout", 60)
-        variables.setdefault("mtp_soak_seconds", 5)
-        variables.setdefault("mtp_prove_deadline", 10)
-        return run_playbook("deploy_mtp", INVENTORY, tmp_path, *options, **variables)
-
-    return run
-
-
-@pytest.fixture
-def old_unit(host):
-    """The unit that runs before the deployment; it has to be in force again afterwards."""
-    before = host.file("/etc/systemd/system/sglang.service").content_string
-    assert "speculative" not in before
-    yield before
-    assert host.file("/etc/systemd/system/sglang.service").content_string == before
-    assert host.check_output("systemctl is-active sglang.service") == "active"
-    assert (
-        host.check_output(
-            "curl --silent --output /dev/null --write-out %s http://127.0.0.1:30000/health" % "%{http_code}"
-        )
-        == "200"
-    )
-    pid = host.check_output("systemctl show --property=MainPID --value sglang.service")
-    assert "speculative" not in host.file("/proc/%s/cmdline" % pid).content_string
 
 
 @pytest.mark.parametrize(("fault", "conditions", "words"), FAULTS, ids=[fault for fault, *_rest in FAULTS])

@@ -77,3 +77,9 @@ def test_names_of_rollouts_sort_by_time():
     first = ledger.new_rollout("deploy")
     assert first.startswith("deploy-20")
     assert first <= ledger.new_rollout("deploy")
+
+
+def test_a_folder_that_went_away_is_said(book):
+    os.rmdir(book.folder)
+    with pytest.raises(ledger.LedgerError, match="gpu01"):
+        book.write("gpu01", **FIELDS)

@@ -117,3 +117,12 @@ def test_an_audit_leaves_untouched_whatever_it_sees():
 def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
     record = outcome.rollback_outcome({"restored": restored})
     assert (record["verdict"], record["action"]) == (verdict, "rolled_back")
+
+
+@pytest.mark.parametrize("step", ["unit", "restart", "verify", "ready", "prove", "soak", "admitted", "marked"])
+def test_a_host_that_was_lost_on_the_way_is_never_proven(step):
+    steps = {"unit": WRITTEN, "restart": RESTARTED, "verify": PROVEN, "prove": PROVEN, "soak": PROVEN}
+    steps[step] = dict(steps.get(step, {}), unreachable=True, msg="Connection timed out")
+    assert outcome.lost_host(steps) == "Connection timed out"
+    assert outcome.deployment_outcome(steps)["verdict"] == "inconclusive"
+    assert outcome.audit_outcome(steps)["verdict"] == "inconclusive"
