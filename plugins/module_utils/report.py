@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import collections
+
 CONDITION_NAMES = (
     "speculative_algorithm",
     "mamba_strategy",
@@ -29,9 +31,7 @@ def lines(records):
 
 def closing_line(records):
     """One line of totals, such as ``2 of 3 hosts proven, 1 refuted``."""
-    counts = dict.fromkeys(WORST_FIRST, 0)
-    for record in records:
-        counts[record["verdict"]] = counts.get(record["verdict"], 0) + 1
+    counts = collections.Counter(record["verdict"] for record in records)
     rest = ["%d %s" % (counts[verdict], verdict) for verdict in ("refuted", "inconclusive") if counts[verdict]]
     return ", ".join(["%d of %d hosts proven" % (counts["proven"], len(records))] + rest)
 

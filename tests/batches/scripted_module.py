@@ -30,7 +30,14 @@ MET = [
 ]
 USUAL = {
     "mtp_preflight": {"sglang_version": "0.5.23", "problems": []},
-    "service_unit": {"restart_needed": True, "unproven": True, "removed": False, "port": 0, "instance": INSTANCE},
+    "service_unit": {
+        "restart_needed": True,
+        "unproven": True,
+        "removed": False,
+        "port": 0,
+        "host": "",
+        "instance": INSTANCE,
+    },
     "service_restart": {"instance": INSTANCE},
     "mtp_verify": {"verdict": "proven", "reason": "All five hold.", "conditions": MET, "instance": INSTANCE},
     "server_ready": {"ready": True, "instance": INSTANCE},

@@ -66,7 +66,8 @@ def test_an_unreachable_host_stops_later_batches(fleet):
 
 
 @pytest.mark.parametrize(
-    "step", ["service_unit__present", "service_restart", "mtp_verify", "server_ready", "mtp_soak", "service_unit__proven"]
+    "step",
+    ["service_unit__present", "service_restart", "mtp_verify", "server_ready", "mtp_soak", "service_unit__proven"],
 )
 def test_a_host_that_is_lost_on_the_way_is_never_proven(fleet, step):
     fleet.add("gpu01", **{step: {"unreachable": True, "changed": False, "msg": "Connection timed out."}})
@@ -120,7 +121,7 @@ def test_a_clean_rollout_reaches_every_host_and_exits_with_zero(fleet):
 def test_the_server_that_was_brought_back_is_not_asked_on_behalf_of_the_one_that_failed(fleet):
     fleet.add("gpu01", mtp_verify=REFUTED)
     run = fleet.run()
-    assert run.calls["gpu01"][-3:] == ["service_unit restored", "service_restart", "server_ready"]
+    assert run.calls["gpu01"][-4:] == ["service_unit restored", "service_restart", "server_ready", "mtp_prove"]
 
 
 def test_a_limit_does_not_swallow_the_report(fleet):

@@ -40,7 +40,7 @@ def test_a_server_leaves_its_routers_before_the_restart_and_comes_back_after_the
 def test_a_restored_server_is_admitted_again(fleet):
     fleet.add("gpu01", variables=ROUTERS, mtp_verify=NO_DRAFT)
     calls = fleet.run().calls["gpu01"]
-    assert calls[-2:] == ["server_ready", "router_worker present"]
+    assert calls[-3:] == ["server_ready", "mtp_prove", "router_worker present"]
 
 
 def test_a_restored_server_that_is_not_ready_stays_out_of_the_routers(fleet):
