@@ -12,7 +12,7 @@ import time
 from ansible.errors import AnsiblePromptInterrupt, AnsiblePromptNoninteractive
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.llmops.sglang.plugins.module_utils import gate, ledger
+from ansible_collections.llmops.sglang.plugins.module_utils import batches, gate, ledger
 from ansible_collections.llmops.sglang.plugins.module_utils.ledger_lock import LedgerLock, LockedError
 
 POLICY_SPEC = {
@@ -39,6 +39,7 @@ class ActionModule(ActionBase):
                 "rollout": {"type": "str"},
                 "purpose": {"type": "str", "choices": ["deploy", "verify", "rollback"], "default": "deploy"},
                 "policy": {"type": "dict", "default": {}, "options": POLICY_SPEC, "apply_defaults": True},
+                "batches": {"type": "raw", "default": [1]},
                 "batch": {"type": "int", "default": 1},
                 "started_at": {"type": "str"},
                 "outcome": {"type": "dict"},
@@ -71,6 +72,7 @@ class ActionModule(ActionBase):
     def _check(self, book, args, task_vars):
         batch_hosts = list(task_vars["ansible_play_batch"])
         play_hosts = list(task_vars["ansible_play_hosts_all"])
+        refuse_a_larger_batch(batch_hosts, batches.cut(play_hosts, args["batches"]))
         if self._task.check_mode:
             decision = gate.GateDecision(True, False, "Check mode: nothing is changed.", 1)
         else:
@@ -131,6 +133,19 @@ def ask_operator(decision, batch_hosts):
     return gate.GateDecision(False, False, "Not started: the operator said no. %s" % decision.reason, decision.batch)
 
 
+def refuse_a_larger_batch(batch_hosts, planned):
+    """Batches that are set where Ansible can't see them when it cuts the hosts would silently be larger ones.
+
+    :raises ledger.LedgerError: when this batch holds more hosts than planned.
+    """
+    expected = planned[batches.batch_of(batch_hosts[0], planned) - 1]
+    if len(batch_hosts) > len(expected):
+        raise ledger.LedgerError(
+            "This batch holds %d hosts, but by mtp_batches it has %d. Ansible cuts batches before it looks at any host, so "
+            "mtp_batches must not stand in the inventory: give it with -e." % (len(batch_hosts), len(expected))
+        )
+
+
 def lock_of(book):
     """The ledger's lock, held by the run itself: tasks are short-lived children of its process."""
     return LedgerLock(book.root, os.getppid())
@@ -145,6 +160,8 @@ def untouched(reason):
         "conditions": [],
         "diagnosis": [],
         "accept_length": None,
+        "starts": 0,
+        "start_seconds": None,
         "invocation_id": "",
     }
 

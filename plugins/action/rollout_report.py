@@ -9,7 +9,7 @@ from __future__ import annotations
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.llmops.sglang.plugins.action.rollout_gate import default_folder, lock_of, untouched
-from ansible_collections.llmops.sglang.plugins.module_utils import ledger, report
+from ansible_collections.llmops.sglang.plugins.module_utils import batches, ledger, plan, report
 
 
 class ActionModule(ActionBase):
@@ -25,12 +25,13 @@ class ActionModule(ActionBase):
                 "ledger_dir": {"type": "path"},
                 "rollout": {"type": "str", "required": True},
                 "hosts": {"type": "list", "elements": "str", "required": True},
+                "batches": {"type": "raw", "default": [1]},
             },
         )
-        if self._task.check_mode:
-            return {"changed": False, "msg": "Check mode: nothing was changed, so there is nothing to report."}
         book = ledger.Ledger(args["ledger_dir"] or default_folder(task_vars), args["rollout"])
         try:
+            if self._task.check_mode:
+                return self._plan(book, args, task_vars["hostvars"])
             records = [book.read(host) or missing(host) for host in args["hosts"]]
         except ledger.LedgerError as error:
             return {"failed": True, "msg": str(error)}
@@ -43,6 +44,28 @@ class ActionModule(ActionBase):
             "msg": report.closing_line(records),
             "hosts": {record["host"]: record["verdict"] for record in records},
         }
+
+    @staticmethod
+    def _plan(book, args, hostvars):
+        findings = {host: finding(hostvars[host]) for host in args["hosts"]}
+        seconds = {host: ledger.latest_start_seconds(book.root, host) for host in args["hosts"]}
+        for line in ["", *plan.lines(batches.cut(args["hosts"], args["batches"]), findings, seconds), ""]:
+            Display().display(line)
+        problems = [host for host in args["hosts"] if findings[host]["problem"]]
+        return {
+            "changed": False,
+            "failed": bool(problems),
+            "msg": "%d of %d hosts could be deployed" % (len(args["hosts"]) - len(problems), len(args["hosts"])),
+            "hosts": {},
+        }
+
+
+def finding(host_vars):
+    """What a run in check mode found out on a host, from the facts that it left."""
+    failure = host_vars.get("mtp__failure") or {}
+    result = host_vars.get("mtp_result") or {}
+    problem = result.get("reason", "") if failure or result.get("verdict") != "proven" else ""
+    return {"unit": host_vars.get("mtp__unit") or {}, "problem": problem}
 
 
 def missing(host):

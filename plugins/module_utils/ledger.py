@@ -75,6 +75,23 @@ class Ledger:
         return os.path.join(self.folder, _file_name(host) + ".json")
 
 
+def latest_start_seconds(root, host):
+    """How long the host's last recorded start took, in seconds; None when the ledger knows of none."""
+    for folder in sorted(_rollouts(root), reverse=True):
+        record = Ledger(root, folder).read(host)
+        if record and record.get("start_seconds"):
+            return record["start_seconds"]
+    return None
+
+
+def _rollouts(root):
+    """Names of the rollouts in a ledger; those that deployed sort by their time."""
+    try:
+        return [entry.name for entry in os.scandir(root) if entry.is_dir() and entry.name.startswith("deploy-")]
+    except FileNotFoundError:
+        return []
+
+
 def now():
     """The time in UTC as ISO 8601, to the millisecond."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")

@@ -19,7 +19,7 @@ def deployment_outcome(steps):
     """Outcome of a deployment.
 
     :returns: dict with ``verdict``, ``reason``, ``action``, ``conditions``, ``diagnosis``, ``accept_length``,
-        ``starts`` and ``invocation_id``.
+        ``starts``, ``start_seconds`` (None unless a start was watched to its end) and ``invocation_id``.
     """
     return _record(steps, _verdict(steps), _reason(steps), _action(steps))
 
@@ -42,6 +42,8 @@ def rollback_outcome(steps):
 
 def node_was_changed(steps):
     """Whether the node is not as it was found: a unit was written or is still unproven, or the server was restarted."""
+    if steps.get("check_mode"):
+        return False
     unit = _step(steps, "unit")
     return bool(unit.get("changed") or unit.get("unproven") or _step(steps, "restart").get("changed"))
 
@@ -67,6 +69,7 @@ def _record(steps, verdict, reason, action):
         "diagnosis": _diagnosis(steps),
         "accept_length": _step(steps, "prove").get("accept_length"),
         "starts": steps.get("starts", 0),
+        "start_seconds": _start_seconds(steps),
         "invocation_id": _invocation_id(steps),
     }
 
@@ -122,6 +125,14 @@ def _action(steps):
     if not node_was_changed(steps):
         return "untouched" if steps.get("failure") else "skipped"
     return "rolled_back" if steps.get("failure") else "deployed"
+
+
+def _start_seconds(steps):
+    """From the start of the instance to its ready line; None when it was not restarted or never got there."""
+    phases = _step(steps, "verify").get("phases") or []
+    restarted = _step(steps, "restart").get("changed")
+    reached = [phase.get("elapsed") for phase in phases if phase.get("name") == "ready"]
+    return reached[0] if restarted and reached else None
 
 
 def _invocation_id(steps):

@@ -83,6 +83,11 @@ options:
         type: str
         choices: [host, batch]
         default: host
+  batches:
+    description:
+      - The sizes of the batches, as C(serial) takes them. With O(state=checked) a batch that is larger is refused.
+    type: raw
+    default: [1]
   batch:
     description: Number of the batch, as O(state=checked) returned it.
     type: int
@@ -183,6 +188,12 @@ record:
       description: Causes of a failure, as M(llmops.sglang.mtp_verify) returns them.
       type: list
       elements: dict
+    starts:
+      description: How often the server was started.
+      type: int
+    start_seconds:
+      description: Seconds from the start of the instance to its ready line; V(none) when no start was watched to its end.
+      type: float
     accept_length:
       description: New tokens for each verify step, as M(llmops.sglang.mtp_prove) measured it.
       type: float

@@ -21,7 +21,7 @@ attributes:
     description: This is an action plugin.
     support: full
   check_mode:
-    description: There is no record in check mode, so nothing is printed.
+    description: Prints the plan instead, with the batches, which servers would be restarted and why, and for how long.
     support: full
   diff_mode:
     description: Nothing is changed.
@@ -39,6 +39,10 @@ options:
     type: list
     elements: str
     required: true
+  batches:
+    description: The sizes of the batches, as C(serial) takes them, for the plan in check mode.
+    type: raw
+    default: [1]
 seealso:
   - module: llmops.sglang.rollout_gate
 """

@@ -32,10 +32,12 @@ USUAL = {
     "mtp_preflight": {"sglang_version": "0.5.23", "problems": []},
     "service_unit": {
         "restart_needed": True,
+        "restart_reason": "scripted",
         "unproven": True,
         "removed": False,
         "port": 0,
         "host": "",
+        "tls": False,
         "instance": INSTANCE,
     },
     "service_restart": {"instance": INSTANCE},

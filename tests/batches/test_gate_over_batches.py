@@ -148,3 +148,27 @@ def test_check_mode_acts_on_nothing_and_writes_no_ledger(fleet):
     assert not [
         call for calls in run.calls.values() for call in calls if call.startswith(("mtp_verify", "server_ready"))
     ]
+
+
+def test_check_mode_prints_the_plan(fleet):
+    fleet.add("gpu01", service_unit__present={"restart_needed": True, "restart_reason": "the service is inactive"})
+    fleet.add("gpu02", service_unit__present={"changed": False, "restart_needed": False, "unproven": False})
+    fleet.add("gpu03", mtp_preflight={"failed": True, "msg": "No draft path."})
+    run = fleet.run("deploy_mtp", "--check", mtp_batches=[1, 2])
+    assert (
+        "batch 1  gpu01  the unit would be written; the server would be restarted: the service is inactive"
+        in run.output
+    )
+    assert "batch 2  gpu02  nothing to do but to prove it again" in run.output
+    assert "batch 2  gpu03  can't be deployed: No draft path." in run.output
+    assert run.exit_code == 2
+
+
+def test_batches_that_ansible_can_not_see_are_refused_and_not_silently_larger(fleet):
+    fleet.add("gpu01", variables={"mtp_batches": [1]})
+    for name in ("gpu02", "gpu03", "gpu04", "gpu05"):
+        fleet.add(name, variables={"mtp_batches": [1]})
+    run = fleet.run()
+    assert "give it with -e" in run.output
+    assert run.exit_code == 2
+    assert run.acted_on() == ["gpu01", "gpu02"]

@@ -83,3 +83,13 @@ def test_a_folder_that_went_away_is_said(book):
     os.rmdir(book.folder)
     with pytest.raises(ledger.LedgerError, match="gpu01"):
         book.write("gpu01", **FIELDS)
+
+
+def test_the_last_start_that_was_measured_is_remembered(tmp_path):
+    for name, seconds in [("deploy-1", 90.0), ("deploy-2", 120.0), ("deploy-3", None), ("verify-4", 1.0)]:
+        book = ledger.Ledger(str(tmp_path), name)
+        book.create()
+        book.write("gpu01", start_seconds=seconds, **FIELDS)
+    assert ledger.latest_start_seconds(str(tmp_path), "gpu01") == 120.0
+    assert ledger.latest_start_seconds(str(tmp_path), "gpu02") is None
+    assert ledger.latest_start_seconds(str(tmp_path / "none"), "gpu01") is None

@@ -90,6 +90,7 @@ def test_a_failure_before_any_change_leaves_the_host_untouched():
         ({"unit": {"changed": False, "unproven": False}}, False),
         ({"unit": {"changed": False, "unproven": True}}, True),
         ({"unit": {"changed": False}, "restart": {"changed": True}}, True),
+        ({"unit": {"changed": True}, "restart": {"changed": True}, "check_mode": True}, False),
         ({"unit": {"changed": False}, "restart": {"changed": False, "skipped": True}}, False),
     ],
 )
@@ -126,3 +127,11 @@ def test_a_host_that_was_lost_on_the_way_is_never_proven(step):
     assert outcome.lost_host(steps) == "Connection timed out"
     assert outcome.deployment_outcome(steps)["verdict"] == "inconclusive"
     assert outcome.audit_outcome(steps)["verdict"] == "inconclusive"
+
+
+def test_a_start_that_was_watched_to_its_end_is_timed():
+    phases = [{"name": "banner", "elapsed": 9.0}, {"name": "ready", "elapsed": 61.5}]
+    verify = dict(PROVEN, phases=phases)
+    assert reached(unit=WRITTEN, restart=RESTARTED, verify=verify)["start_seconds"] == 61.5
+    assert reached(unit=WRITTEN, restart=RESTARTED, verify=dict(PROVEN, phases=phases[:1]))["start_seconds"] is None
+    assert reached(verify=verify)["start_seconds"] is None

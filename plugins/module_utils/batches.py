@@ -1,0 +1,36 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pure: hosts cut into batches as Ansible's ``serial`` does (ansible/executor/playbook_executor.py, core 2.17-2.21)."""
+
+from __future__ import annotations
+
+
+def cut(hosts, sizes):
+    """The batches in their order.
+
+    :arg sizes: one size or a list of them, each a number or a share such as ``10%`` (of all hosts, at least one host).
+        The last one counts for all further batches; 0 or less takes all that are left.
+    """
+    sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
+    batches = []
+    left = list(hosts)
+    while left:
+        size = _number(sizes[min(len(batches), len(sizes) - 1)], len(hosts)) if sizes else 0
+        size = size if size > 0 else len(left)
+        batches.append(left[:size])
+        left = left[size:]
+    return batches
+
+
+def batch_of(host, batches):
+    """Number of the batch that holds the host, counted from 1."""
+    return next(number for number, batch in enumerate(batches, 1) if host in batch)
+
+
+def _number(size, count):
+    text = str(size).strip()
+    if text.endswith("%"):
+        return int(float(text[:-1]) / 100.0 * count) or 1
+    return int(text)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+from ansible.executor.playbook_executor import PlaybookExecutor
+from ansible_collections.llmops.sglang.plugins.module_utils.batches import batch_of, cut
+
+HOSTS = ["gpu%02d" % number for number in range(1, 24)]
+SIZES = [[1, "10%", "50%", "100%"], [2, 2], ["30%"], "100%", 5, "5", [1], [0], ["1%"], [3, "50%"], [100], []]
+
+
+class Inventory:
+    def get_hosts(self, *args, **kwargs):
+        return list(HOSTS)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_hosts_are_cut_as_ansible_itself_cuts_them(sizes):
+    class Play:
+        hosts = HOSTS
+        order = None
+        serial = sizes if isinstance(sizes, list) else [sizes]
+
+    executor = PlaybookExecutor.__new__(PlaybookExecutor)
+    executor._inventory = Inventory()
+    if not Play.serial:
+        Play.serial = [-1]
+    assert cut(HOSTS, sizes) == executor._get_serialized_batches(Play)
+
+
+def test_every_host_knows_its_batch():
+    batches = cut(HOSTS, [1, "10%", "50%", "100%"])
+    assert [batch_of(host, batches) for host in HOSTS[:5]] == [1, 2, 2, 3, 3]
+    assert batch_of(HOSTS[-1], batches) == 4
+
+
+def test_no_host_is_no_batch():
+    assert cut([], [1]) == []

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from ansible_collections.llmops.sglang.plugins.module_utils import plan
+
+RESTART = {"changed": True, "restart_needed": True, "restart_reason": "the running instance was started from another unit"}
+NOTHING = {"changed": False, "restart_needed": False, "restart_reason": ""}
+BATCHES = [["gpu01"], ["gpu02", "gpu03"]]
+
+
+def finding(unit=NOTHING, problem=""):
+    return {"unit": unit, "problem": problem}
+
+
+def plan_of(first=NOTHING, second=NOTHING, third=NOTHING, seconds=None):
+    findings = {"gpu01": finding(first), "gpu02": finding(second), "gpu03": finding(third)}
+    return plan.lines(BATCHES, findings, seconds or {})
+
+
+def test_each_host_has_its_batch_and_what_would_become_of_it():
+    text = plan_of(first=RESTART)
+    assert "  batch 1  gpu01  the unit would be written; the server would be restarted: " in text[1]
+    assert text[1].endswith("the running instance was started from another unit")
+    assert text[2] == "  batch 2  gpu02  nothing to do but to prove it again"
+
+
+def test_a_host_that_can_not_be_deployed_says_why():
+    findings = {"gpu01": finding(problem="No draft path."), "gpu02": finding(), "gpu03": finding()}
+    assert plan.lines(BATCHES, findings, {})[1].endswith("can't be deployed: No draft path.")
+
+
+def test_batches_follow_each_other_and_each_takes_as_long_as_its_slowest_start():
+    text = plan_of(RESTART, RESTART, RESTART, {"gpu01": 100.0, "gpu02": 200.0, "gpu03": 50.0})
+    assert text[-1] == "By the ledger's earlier starts the servers load for about 300 s in all."
+
+
+def test_starts_that_are_not_known_are_said():
+    assert "not known yet" in plan_of(first=RESTART)[-1]
+    assert "No earlier start is known of 1 hosts." in plan_of(RESTART, RESTART, seconds={"gpu01": 9.0})[-1]
+
+
+def test_no_restart_takes_no_time():
+    assert plan_of()[-1] == "No server would be restarted."
