@@ -69,3 +69,11 @@ def test_tasks_for_other_load_balancers_run_around_the_restart(fleet):
     fleet.add("gpu01", variables=hooks)
     calls = fleet.run().calls["gpu01"]
     assert calls.index("before") < calls.index("service_restart") < calls.index("mtp_soak") < calls.index("after")
+
+
+def test_variables_that_the_command_line_gives_as_text_mean_what_they_say(fleet):
+    fleet.add("gpu01")
+    run = fleet.run("deploy_mtp", "-e", "mtp_enabled=false", "-e", "mtp_node_rank=0", "-e", "mtp_start_attempts=1")
+    assert run.exit_code == 0
+    assert "mtp_verify" not in run.calls["gpu01"]
+    assert "mtp_prove" in run.calls["gpu01"]
