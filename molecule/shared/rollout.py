@@ -37,12 +37,9 @@ def run_playbook(name, inventory, ledger_dir, *options, on_line=None, **variable
     :arg options: further words of the command line; ``variables``: extra variables.
     :arg on_line: called with each line of the output at the moment it is printed.
     """
-    variables["mtp_ledger_dir"] = str(ledger_dir)
-    command = ["ansible-playbook", "-i", str(inventory), str(CHECKOUT / "playbooks" / (name + ".yml"))]
-    command += ["-e", json.dumps(variables), *options]
     before = set(_records(ledger_dir))
     with subprocess.Popen(
-        command,
+        playbook_command(name, inventory, ledger_dir, *options, **variables),
         cwd=CHECKOUT,
         env=dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_FORCE_COLOR="0"),
         stdin=subprocess.DEVNULL,
@@ -60,6 +57,13 @@ def run_playbook(name, inventory, ledger_dir, *options, on_line=None, **variable
         limit.cancel()
     new = [json.loads(path.read_text(encoding="utf-8")) for path in _records(ledger_dir) if path not in before]
     return Run(playbook.returncode, "".join(lines), {record["host"]: record for record in new})
+
+
+def playbook_command(name, inventory, ledger_dir, *options, **variables):
+    """The words of the command that :func:`run_playbook` runs."""
+    variables["mtp_ledger_dir"] = str(ledger_dir)
+    command = ["ansible-playbook", "-i", str(inventory), str(CHECKOUT / "playbooks" / (name + ".yml"))]
+    return [*command, "-e", json.dumps(variables), *options]
 
 
 def _records(ledger_dir):

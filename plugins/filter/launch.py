@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from ansible.errors import AnsibleFilterError
 from ansible_collections.llmops.sglang.plugins.module_utils import conditions, launch_command, outcome, unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils.server_url import Endpoint, moved
 from ansible_collections.llmops.sglang.plugins.module_utils.start_attempts import may_start_again
 
 OUTCOMES = {
@@ -42,13 +41,14 @@ def rollout_outcome(steps, kind="deployment"):
     return OUTCOMES[kind](steps)
 
 
-def with_port(url, port):
-    """The URL with another port; port 0 leaves it as it is."""
-    parts = urlsplit(url)
-    if not port or not parts.hostname:
+def url_of_unit(url, launch, unit):
+    """The URL of the server of ``unit``, a result of ``service_unit``, from that of the one ``launch`` asks for."""
+    try:
+        here = Endpoint.of(exec_start(launch))
+    except AnsibleFilterError:
+        # Going back needs nothing of the server that was asked for: a mistake in its variables must not stop it.
         return url
-    host = "[%s]" % parts.hostname if ":" in parts.hostname else parts.hostname
-    return parts._replace(netloc="%s:%d" % (host, port)).geturl()
+    return moved(url, here, Endpoint(unit["host"], unit["port"], unit["tls"]))
 
 
 def _checked(function, *args):
@@ -70,5 +70,5 @@ class FilterModule:
             "node_was_changed": outcome.node_was_changed,
             "lost_host": outcome.lost_host,
             "may_start_again": may_start_again,
-            "with_port": with_port,
+            "url_of_unit": url_of_unit,
         }

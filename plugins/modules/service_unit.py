@@ -103,6 +103,10 @@ host:
   type: str
   returned: always
   sample: 0.0.0.0
+tls:
+  description: Whether the unit's server is told to speak TLS (C(--ssl-certfile)).
+  type: bool
+  returned: always
 restart_needed:
   description: Whether the running instance was started with anything else than the unit on disk.
   type: bool
@@ -132,6 +136,7 @@ instance:
       type: int
 """
 
+import dataclasses
 import os
 import shutil
 import tempfile
@@ -141,6 +146,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.llmops.sglang.plugins.module_utils import service, unit_file
 from ansible_collections.llmops.sglang.plugins.module_utils.redaction import Redactor
 from ansible_collections.llmops.sglang.plugins.module_utils.restart_decision import restart_reason
+from ansible_collections.llmops.sglang.plugins.module_utils.server_url import Endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils.unit_store import UnitStore
 
 
@@ -277,8 +283,7 @@ def describe(module, store, before, wanted):
         "unproven": store.unproven or (module.check_mode and wanted != before),
         "last_known_good": "" if store.last_known_good is None else store.last_known_good_path,
         "removed": wanted is None,
-        "port": unit_file.port(wanted or ""),
-        "host": unit_file.host(wanted or ""),
+        **dataclasses.asdict(Endpoint.of(wanted or "")),
         "restart_needed": bool(reason),
         "restart_reason": reason,
         "instance": instance.summary(),

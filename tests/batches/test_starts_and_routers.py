@@ -77,3 +77,25 @@ def test_variables_that_the_command_line_gives_as_text_mean_what_they_say(fleet)
     assert run.exit_code == 0
     assert "mtp_verify" not in run.calls["gpu01"]
     assert "mtp_prove" in run.calls["gpu01"]
+
+
+def test_a_server_without_proof_gets_no_requests_while_the_old_one_comes_back(fleet):
+    fleet.add("gpu01", variables=ROUTERS, service_unit__proven={"failed": True, "msg": "Disk full."})
+    calls = fleet.run().calls["gpu01"]
+    back = calls[calls.index("service_unit restored") :]
+    assert back.index("router_worker absent") < back.index("service_restart") < back.index("router_worker present")
+
+
+def test_a_router_that_is_down_does_not_keep_the_old_server_from_coming_back(fleet):
+    down = {"failed": True, "msg": "The router http://router:30100 does not answer."}
+    fleet.add("gpu01", variables=ROUTERS, mtp_verify=NO_DRAFT, router_worker__absent=down)
+    run = fleet.run()
+    assert "The last known good server is back and ready." in run.records["gpu01"]["reason"]
+
+
+def test_a_rollback_that_was_asked_for_waits_for_the_running_requests(fleet):
+    fleet.add("gpu01", variables=ROUTERS)
+    calls = fleet.run("rollback_mtp").calls["gpu01"]
+    order = [calls.index(call) for call in ("router_worker drained", "service_restart", "router_worker present")]
+    assert order == sorted(order)
+    assert "router_worker absent" not in calls

@@ -27,7 +27,6 @@ FAULTS = [
     ("garbage-output", [], "recorded"),
     ("unsteady-output", [], "same prompt twice"),
     ("hang-on-request=5", [], "no complete answer came in time"),
-    ("ready-then-dead", [], "dead"),
     ("start-fails-once-in=1", [], "died"),
 ]
 

@@ -7,26 +7,28 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 from testinfra.utils.ansible_runner import AnsibleRunner
 
 testinfra_hosts = AnsibleRunner(os.environ["MOLECULE_INVENTORY_FILE"]).get_hosts("sglang")
+# Anchored, since what looks for the server carries its name too.
+SERVER = "^/opt/sglang/venv/bin/python -m sglang.launch_server"
 UNIT = "/etc/systemd/system/sglang.service"
 
 
 @pytest.fixture
 def server_outlives_its_unit(host, old_server, put_file):
     """The old unit as a wrapper that is the only process a stop ends. Gives the PID of the server behind it."""
-    command = "python -m sglang.launch_server"
-    wrapped = r"""/^ExecStart=/,/[^\\]$/ { s|^ExecStart=\(.*\)|ExecStart=/bin/sh -c '\1|; s|[^\\]$|& \& wait'| }"""
-    host.check_output("sed --in-place --expression %s %s", wrapped, UNIT)
+    unit = host.file(UNIT).content_string
+    command = re.search(r"^ExecStart=((?:.*\\\n)*.*)$", unit, re.MULTILINE).group(1)
+    put_file(UNIT, unit.replace(command, "/bin/sh -c '%s & wait'" % command), "644")
     put_file(UNIT + ".d/outlive.conf", "[Service]\nKillMode=process\n", "644")
     host.check_output("systemctl daemon-reload && systemctl restart sglang.service")
     host.check_output("timeout 30 sh -c 'until curl --silent --fail http://127.0.0.1:30000/health; do sleep 0.2; done'")
-    pid = host.check_output("pgrep --full --newest %s", command)
-    yield pid
-    host.run("kill -9 %s", pid)
+    yield host.check_output("pgrep --full %s", SERVER)
+    host.run("pkill --signal KILL --full %s", SERVER)
 
 
 def test_an_orphan_on_the_port_is_named_and_no_server_is_started_beside_it(host, deploy, server_outlives_its_unit):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pathlib
 
+import pytest
 from testinfra.utils.ansible_runner import AnsibleRunner
 
 testinfra_hosts = AnsibleRunner(os.environ["MOLECULE_INVENTORY_FILE"]).get_hosts("sglang")
@@ -30,6 +31,15 @@ def test_a_busy_server_that_misses_health_checks_is_proven(host, deploy, old_ser
     assert '"GET /health HTTP/1.1" 503' in host.check_output("journalctl --output=cat _SYSTEMD_INVOCATION_ID=%s", pid)
 
 
+@pytest.mark.parametrize("accept_length", ["1.0", "1.12"])
+def test_drafts_that_are_right_by_luck_alone_are_no_speculation(host, deploy, old_unit, accept_length):
+    record = deploy(mtp_environment={"STANDIN_ACCEPT_LENGTH": accept_length}).record_of(host)
+    assert (record["verdict"], record["action"]) == ("refuted", "rolled_back")
+    assert {condition["status"] for condition in record["conditions"]} == {"met"}
+    assert record["accept_length"] < 1.3
+    assert "weights" in record["reason"]
+
+
 def test_a_server_that_skips_its_warm_up_is_proven_by_its_first_generation(host, deploy, old_server):
     record = assert_proven(deploy(mtp_server_args=["--skip-server-warmup"]), host)
     assert record["accept_length"] > 1.3
@@ -43,8 +53,8 @@ def test_a_key_from_a_file_opens_the_server_and_shows_nowhere(host, deploy, old_
     )
     record = assert_proven(run, host)
     assert record["accept_length"] > 1.3
-    status = "curl --silent --output /dev/null --write-out '%%{http_code}' http://127.0.0.1:30000/v1/models"
-    assert host.check_output(status) == "401"
+    status = "curl --silent --output /dev/null --write-out '%%{http_code}' %s"
+    assert host.check_output(status, "http://127.0.0.1:30000/v1/models") == "401"
     assert KEY not in run.output
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY in path.read_text("utf-8")] == []
     assert host.run("grep --recursive --quiet %s /var/lib/llmops-sglang /etc/systemd/system", KEY).rc == 1
@@ -77,7 +87,7 @@ def test_a_certificate_of_an_unknown_ca_ends_the_wait_and_the_old_server_is_back
     run = deploy(mtp_server_args={"--ssl-certfile": pem, "--ssl-keyfile": pem}, mtp_url="https://127.0.0.1:30000")
     record = run.record_of(host)
     assert (run.exit_code, record["action"]) == (2, "rolled_back")
-    assert "mtp_ca_path" in record["reason"] or "ca_path" in record["reason"]
+    assert "Give the CA as ca_path" in record["reason"]
     assert "The last known good server is back and ready." in record["reason"]
 
 
@@ -91,12 +101,17 @@ def test_a_follower_is_judged_by_its_journal_alone(host, deploy, old_server):
     assert record["accept_length"] is None
 
 
-def test_a_restart_during_the_soak_is_another_server(host, deploy, old_unit):
-    def restart_once_the_soak_runs(line):
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [("restart", "was replaced by"), ("kill --signal=KILL", "is dead")],
+    ids=["restarted", "ready-then-dead"],
+)
+def test_a_server_that_does_not_stay_through_the_soak_is_refused(host, deploy, old_unit, happens, words):
+    def once_the_soak_runs(line):
         if "See that the server stays as it was proven" in line:
-            host.check_output("systemctl restart sglang.service")
+            host.check_output("systemctl %s sglang.service" % happens)
 
-    record = deploy(on_line=restart_once_the_soak_runs, mtp_soak_seconds=60).record_of(host)
+    record = deploy(on_line=once_the_soak_runs, mtp_soak_seconds=60).record_of(host)
     assert (record["verdict"], record["action"]) == ("refuted", "rolled_back")
     assert "of the soak: The instance" in record["reason"]
-    assert "was replaced by" in record["reason"]
+    assert words in record["reason"]

@@ -41,13 +41,13 @@ def test_each_kind_of_outcome_has_its_judge():
     assert launch.rollout_outcome({"verify": {"verdict": "inconclusive"}}, "audit")["verdict"] == "inconclusive"
 
 
-@pytest.mark.parametrize(
-    ("url", "port", "result"),
-    [
-        ("http://127.0.0.1:30000", 31000, "http://127.0.0.1:31000"),
-        ("https://[::1]:1/x", 2, "https://[::1]:2/x"),
-        ("http://127.0.0.1:30000", 0, "http://127.0.0.1:30000"),
-    ],
-)
-def test_a_url_takes_another_port(url, port, result):
-    assert launch.with_port(url, port) == result
+def test_the_server_of_the_old_unit_is_asked_where_that_unit_listens():
+    old = {"host": "0.0.0.0", "port": 31000, "tls": False}
+    server = dict(SERVER, port=30000, host="0.0.0.0", server_args=["--ssl-certfile /a.pem"])
+    assert launch.url_of_unit("https://127.0.0.1:30000", server, old) == "http://127.0.0.1:31000"
+
+
+def test_a_mistake_in_the_variables_does_not_stop_the_way_back():
+    old = {"host": "0.0.0.0", "port": 31000, "tls": False}
+    server = dict(SERVER, server_args=7)
+    assert launch.url_of_unit("http://127.0.0.1:30000", server, old) == "http://127.0.0.1:30000"
