@@ -141,8 +141,8 @@ def refuse_a_larger_batch(batch_hosts, planned):
     expected = planned[batches.batch_of(batch_hosts[0], planned) - 1]
     if len(batch_hosts) > len(expected):
         raise ledger.LedgerError(
-            "This batch holds %d hosts, but by mtp_batches it has %d. Ansible cuts batches before it looks at any host, so "
-            "mtp_batches must not stand in the inventory: give it with -e." % (len(batch_hosts), len(expected))
+            "This batch holds %d hosts, but by mtp_batches it has %d. Ansible cuts batches before it looks at any "
+            "host, so mtp_batches must not stand in the inventory: give it with -e." % (len(batch_hosts), len(expected))
         )
 
 
@@ -167,5 +167,11 @@ def untouched(reason):
 
 
 def default_folder(task_vars):
-    """``mtp-ledger`` beside the inventory; in the working folder when the inventory is no file."""
-    return os.path.join(task_vars.get("inventory_dir") or os.getcwd(), "mtp-ledger")
+    """``mtp-ledger`` beside the first inventory; in the working folder when that is no file.
+
+    Not beside a host's own inventory: hosts of one run can come from several, and it has one ledger.
+    """
+    sources = task_vars.get("ansible_inventory_sources") or []
+    source = os.path.abspath(sources[0]) if sources else ""
+    beside = source if os.path.isdir(source) else os.path.dirname(source)
+    return os.path.join(beside if os.path.exists(source) else os.getcwd(), "mtp-ledger")

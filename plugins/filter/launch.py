@@ -6,8 +6,16 @@
 
 from __future__ import annotations
 
+import os
+
 from ansible.errors import AnsibleFilterError
-from ansible_collections.llmops.sglang.plugins.module_utils import conditions, launch_command, outcome, unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils import (
+    batches,
+    conditions,
+    launch_command,
+    outcome,
+    unit_file,
+)
 from ansible_collections.llmops.sglang.plugins.module_utils.server_url import Endpoint, moved
 from ansible_collections.llmops.sglang.plugins.module_utils.start_attempts import may_start_again
 
@@ -31,9 +39,29 @@ def environment_lines(launch, extra=None):
 
 def launch_expectations(launch, overrides=None):
     """The ``expect`` option of ``mtp_verify`` for a server that is started like this."""
-    expect = _checked(launch_command.launch_expectations, launch, overrides)
-    _checked(conditions.Expectations.from_options, expect)
-    return expect
+    return _checked(launch_command.launch_expectations, launch, overrides)
+
+
+def launch_mistake(launch, overrides=None, task_files=()):
+    """What is wrong with what the role is asked for, as a sentence; empty when nothing is.
+
+    :arg task_files: files with tasks on the controller; an empty name stands for none.
+    """
+    try:
+        launch_command.check(launch)
+        conditions.Expectations.from_options(launch_command.launch_expectations(launch, overrides))
+    except (launch_command.LaunchError, conditions.ExpectationError) as error:
+        return str(error)
+    missing = [name for name in task_files if name and not os.path.isfile(name)]
+    return "There is no file %s with tasks on the controller: give its whole path." % missing[0] if missing else ""
+
+
+def batch_sizes(value):
+    """``mtp_batches`` as a list, also when the command line gave it as text."""
+    try:
+        return batches.sizes(value)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
 
 
 def rollout_outcome(steps, kind="deployment"):
@@ -54,7 +82,7 @@ def url_of_unit(url, launch, unit):
 def _checked(function, *args):
     try:
         return function(*args)
-    except (launch_command.LaunchError, conditions.ExpectationError) as error:
+    except launch_command.LaunchError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
@@ -66,6 +94,8 @@ class FilterModule:
             "exec_start": exec_start,
             "environment_lines": environment_lines,
             "launch_expectations": launch_expectations,
+            "launch_mistake": launch_mistake,
+            "batch_sizes": batch_sizes,
             "rollout_outcome": rollout_outcome,
             "node_was_changed": outcome.node_was_changed,
             "lost_host": outcome.lost_host,

@@ -6,6 +6,26 @@
 
 from __future__ import annotations
 
+import re
+
+_SIZE = re.compile(r"^[1-9][0-9]*%?$")
+
+
+def sizes(value):
+    """``mtp_batches`` as a list of sizes. The command line gives it as text, such as ``1,50%`` or ``[1, "50%"]``.
+
+    :raises ValueError: for anything that is no size; the text names the variable and the way out.
+    """
+    if isinstance(value, str):
+        value = [size.strip(" \"'") for size in value.strip(" []").split(",")]
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    wrong = [size for size in given if not _SIZE.match(str(size))]
+    if wrong or not given:
+        raise ValueError(
+            "mtp_batches is %r: give numbers of hosts or shares such as 10%%, for example 1,10%%,50%%" % value
+        )
+    return [size if str(size).endswith("%") else int(size) for size in given]
+
 
 def cut(hosts, sizes):
     """The batches in their order.

@@ -58,6 +58,19 @@ def server_command(launch):
     return words + further_words(launch.get("server_args"))
 
 
+def check(launch):
+    """Refuse what contradicts itself.
+
+    :raises LaunchError: when a further flag moves the server away from where the role looks for it.
+    """
+    flags = parse_flags(server_command(launch))
+    port = flags.get("--port", "")
+    if launch.get("port") and port != str(launch["port"]):
+        raise LaunchError(
+            "mtp_server_args asks for --port %s and mtp_port is %s: set mtp_port alone" % (port, launch["port"])
+        )
+
+
 def server_environment(launch, extra=None):
     """Environment variables that the unit sets for this server: name to value."""
     environment = {

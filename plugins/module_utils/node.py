@@ -67,6 +67,31 @@ def interpreter_problems(python):
     return ["mtp_python is %s, which is no program on this host: give the interpreter that runs the server." % python]
 
 
+def unit_problems(run_command, unit):
+    """What keeps a unit from running the command line that is written to it: a mask, or a drop-in with another one."""
+    if not unit:
+        return []
+    out = run_command(["systemctl", "show", "--property=LoadState,DropInPaths", "--", unit])[1]
+    shown = dict(line.partition("=")[::2] for line in out.splitlines())
+    if shown.get("LoadState") == "masked":
+        return [
+            "The unit %s is masked, so somebody wants it off: 'systemctl unmask %s' takes that back." % (unit, unit)
+        ]
+    return [
+        "The drop-in %s replaces ExecStart of %s, so the unit's command line would never run: remove it." % (path, unit)
+        for path in shown.get("DropInPaths", "").split()
+        if _sets_exec_start(path)
+    ]
+
+
+def _sets_exec_start(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as source:
+            return any(line.lstrip().startswith("ExecStart=") for line in source)
+    except OSError:
+        return False
+
+
 def port_problems(port):
     if 1 <= port <= 65535:
         return []

@@ -7,8 +7,9 @@
 Beside the unit, ``state_directory/<unit>/`` holds
 
 * ``last_known_good.service``: the unit to go back to. Empty: there was none, so going back means removing the unit;
+* ``proven.service``: the unit that was proven last;
 * ``candidate``: the digest of the unit that was written last and is not proven yet;
-* ``replaced.service``: what the last restore took off the disk, so that nothing is lost.
+* ``replaced.service``: what was taken off the disk last without becoming the last known good, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class UnitStore:
         self._folder = os.path.join(state_directory, unit)
         self.last_known_good_path = os.path.join(self._folder, "last_known_good.service")
         self._candidate_path = os.path.join(self._folder, "candidate")
+        self._proven_path = os.path.join(self._folder, "proven.service")
         self._replaced_path = os.path.join(self._folder, "replaced.service")
 
     @property
@@ -43,33 +45,41 @@ class UnitStore:
         current = self.current
         return current is not None and _read(self._candidate_path) == unit_file.digest(current)
 
-    def install(self, text):
+    def install(self, text, current_runs=True):
         """Write ``text`` as the unit; what it replaces becomes the last known good unless it is unproven itself.
 
+        A unit that was edited by hand and never ran is no known good either, once there is a proven one:
+        ``current_runs`` says whether the running instance was started from the unit on disk.
         The way back and the candidate's name are on disk before the unit changes, so that a run that is
         interrupted between any two steps still knows both.
         """
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        if not self.unproven:
-            _write(self.last_known_good_path, self.current or "", mode=0o600, written_at=self.modified_at())
+        current, proven = self.current, _read(self._proven_path)
+        if proven is not None and current not in (None, proven) and not self.unproven and not current_runs:
+            _write(self._replaced_path, current, mode=0o600)
+            _write(self.last_known_good_path, proven, mode=0o600, written_at=os.stat(self._proven_path).st_mtime)
+        elif not self.unproven:
+            _write(self.last_known_good_path, current or "", mode=0o600, written_at=self.modified_at())
         _write(self._candidate_path, unit_file.digest(text), mode=0o600)
         _write(self.path, text, mode=0o644)
 
     def restore(self):
         """Put the last known good back, or remove the unit when there was none before. Needs a last known good."""
-        good = self.last_known_good
-        current = self.current
-        if current is not None:
+        good, current = self.last_known_good, self.current
+        if current is not None and current != good:
             _write(self._replaced_path, current, mode=0o600)
-        if good:
-            written_at = os.stat(self.last_known_good_path).st_mtime
-            _write(self.path, good, mode=0o644, written_at=written_at)
-        elif current is not None:
+        if good and current != good:
+            _write(self.path, good, mode=0o644, written_at=os.stat(self.last_known_good_path).st_mtime)
+        elif not good and current is not None:
             os.unlink(self.path)
-        self.mark_proven()
+        self._forget_candidate()
 
     def mark_proven(self):
-        """The unit on disk is no candidate any more."""
+        """The unit on disk is no candidate any more, and the one to come back to after an edit that never ran."""
+        _write(self._proven_path, self.current or "", mode=0o600, written_at=self.modified_at())
+        self._forget_candidate()
+
+    def _forget_candidate(self):
         if os.path.exists(self._candidate_path):
             os.unlink(self._candidate_path)
 

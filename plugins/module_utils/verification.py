@@ -158,6 +158,7 @@ def _read_journal(options, run_command, observation, server, wait):
             _follow(options, run_command, journal, observation, subject, server)
         else:
             _read_at_rest(journal, observation, subject)
+            _doubt_a_foreign_instance(observation, subject)
             if options["follow"] and wait:
                 subject.followed = {"ended": subject.fate, "seconds": 0.0}
     except JournalError as error:
@@ -209,6 +210,17 @@ def _read_at_rest(journal, observation, subject):
     if not at_the_end and subject.fate in ("dead", "replaced"):
         with journal.last(LAST_RECORDS) as reading:
             _take_end(reading, observation, deadline)
+
+
+def _doubt_a_foreign_instance(observation, subject):
+    """An InvocationID of which the journal shows no server says nothing about the unit: it may be of another one."""
+    facts = observation.facts
+    if subject.fate == "replaced" and not (facts.banner or facts.fatal or facts.failures or facts.unit_exit):
+        subject.fate = "unknown"
+        subject.gaps.append(
+            "the journal shows no server with the InvocationID %s: look whether it is one of this unit"
+            % subject.invocation_id
+        )
 
 
 def _take_start(reading, observation, deadline):

@@ -40,6 +40,9 @@ options:
     description: Port of the server's HTTP endpoint.
     type: int
     default: 30000
+  unit:
+    description: Name of the unit. Not looked at when it is not given.
+    type: str
   sglang_version:
     description: The SGLang release, where it is known better than the node's package metadata tells.
     type: str
@@ -104,6 +107,7 @@ def main():
             "model_path": {"type": "path", "required": True},
             "draft_model_path": {"type": "path"},
             "port": {"type": "int", "default": 30000},
+            "unit": {"type": "str"},
             "sglang_version": {"type": "str"},
             "fail": {"type": "bool", "default": True},
         },
@@ -117,6 +121,7 @@ def main():
         *node.interpreter_problems(python),
         *target.problems,
         *draft.problems,
+        *node.unit_problems(module.run_command, module.params["unit"]),
         *node.port_problems(module.params["port"]),
         *node.requests_problems(requests_python, python),
     ]

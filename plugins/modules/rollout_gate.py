@@ -192,7 +192,7 @@ record:
       description: How often the server was started.
       type: int
     start_seconds:
-      description: Seconds from the start of the instance to its ready line; V(none) when no start was watched to its end.
+      description: Seconds from the start of the instance to its ready line; V(none) when no start was watched.
       type: float
     accept_length:
       description: New tokens for each verify step, as M(llmops.sglang.mtp_prove) measured it.

@@ -155,7 +155,8 @@ def main():
         argument_spec={
             "name": {"type": "str", "default": "sglang.service"},
             "state": {"type": "str", "choices": ["present", "proven", "restored"], "default": "present"},
-            "content": {"type": "str"},
+            # Ansible writes a module's options to the node's journal, and a unit's text may hold what is not for it.
+            "content": {"type": "str", "no_log": True},
             "enabled": {"type": "bool"},
             "unit_directory": {"type": "path", "default": "/etc/systemd/system"},
             "state_directory": {"type": "path", "default": "/var/lib/llmops-sglang"},
@@ -188,7 +189,8 @@ def install(module, store):
     if changed:
         check_unit(module, wanted)
         if not module.check_mode:
-            store.install(wanted)
+            instance = service.read_instance(module.run_command, module.params["name"])
+            store.install(wanted, current_runs=not why_restart(store, store.current or "", instance))
     reload_systemd(module, changed)
     return wanted, enable(module) or changed
 
@@ -214,10 +216,7 @@ def restore(module, store):
     if not module.check_mode:
         if wanted is None:
             module.run_command(["systemctl", "disable", "--now", module.params["name"]])
-        if changed:
-            store.restore()
-        else:
-            store.mark_proven()
+        store.restore()
     reload_systemd(module, changed)
     return wanted, changed
 
@@ -264,19 +263,22 @@ def enable(module):
     return True
 
 
+def why_restart(store, text, instance):
+    """Why the running instance is not the one that a unit with this text starts; empty when it is."""
+    modified = store.modified_at()
+    return restart_reason(
+        instance,
+        unit_file.fingerprint(text),
+        service.process_environment(instance.main_pid).get(unit_file.FINGERPRINT_VARIABLE, ""),
+        time.time() if modified is None or text != store.current else modified,
+        time.time() - time.monotonic() + instance.started_monotonic,
+    )
+
+
 def describe(module, store, before, wanted):
     """The result: where the unit stands, what runs, and whether that needs a restart."""
     instance = service.read_instance(module.run_command, module.params["name"])
-    reason = ""
-    if wanted is not None:
-        modified = store.modified_at()
-        reason = restart_reason(
-            instance,
-            unit_file.fingerprint(wanted),
-            service.process_environment(instance.main_pid).get(unit_file.FINGERPRINT_VARIABLE, ""),
-            time.time() if modified is None or wanted != store.current else modified,
-            time.time() - time.monotonic() + instance.started_monotonic,
-        )
+    reason = "" if wanted is None else why_restart(store, wanted, instance)
     redactor = Redactor()
     return {
         "path": store.path,

@@ -26,9 +26,18 @@ def test_the_environment_is_one_line_per_variable():
     assert "Environment=SGLANG_ENABLE_SPEC_V2=1" in lines
 
 
-def test_a_misspelt_expectation_is_refused_before_anything_is_changed():
-    with pytest.raises(AnsibleFilterError, match="draft_rank"):
-        launch.launch_expectations(SERVER, {"draft_rank": 4})
+def test_what_makes_no_sense_is_one_sentence_before_anything_is_changed(tmp_path):
+    assert launch.launch_mistake(SERVER) == ""
+    assert "unknown key draft_rank" in launch.launch_mistake(SERVER, {"draft_rank": 4})
+    assert "mtp_server_args" in launch.launch_mistake(dict(SERVER, server_args=7))
+    assert "--port 5 and mtp_port is 30000" in launch.launch_mistake(dict(SERVER, port=30000, server_args="--port 5"))
+    assert launch.launch_mistake(SERVER, None, ["", str(tmp_path / "hook.yml")]).startswith("There is no file")
+
+
+def test_sizes_of_batches_that_are_none_are_refused_by_name():
+    assert launch.batch_sizes("1,50%") == [1, "50%"]
+    with pytest.raises(AnsibleFilterError, match="mtp_batches"):
+        launch.batch_sizes("all")
 
 
 def test_further_flags_that_can_not_be_words_are_refused():

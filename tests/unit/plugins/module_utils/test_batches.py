@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from ansible.executor.playbook_executor import PlaybookExecutor
-from ansible_collections.llmops.sglang.plugins.module_utils.batches import batch_of, cut
+from ansible_collections.llmops.sglang.plugins.module_utils.batches import batch_of, cut, sizes
 
 HOSTS = ["gpu%02d" % number for number in range(1, 24)]
 SIZES = [[1, "10%", "50%", "100%"], [2, 2], ["30%"], "100%", 5, "5", [1], [0], ["1%"], [3, "50%"], [100], []]
@@ -35,3 +35,25 @@ def test_every_host_knows_its_batch():
 
 def test_no_host_is_no_batch():
     assert cut([], [1]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        ([1, "10%"], [1, "10%"]),
+        ("[1]", [1]),
+        ("1,50%", [1, "50%"]),
+        ('[1, "50%"]', [1, "50%"]),
+        (5, [5]),
+        ("100%", ["100%"]),
+        (["2"], [2]),
+    ],
+)
+def test_sizes_are_taken_as_a_list_and_as_the_text_of_the_command_line(value, result):
+    assert sizes(value) == result
+
+
+@pytest.mark.parametrize("value", ["", [], "all", [0], ["-1"], [1.5], None, "10 %"])
+def test_what_is_no_size_is_refused_by_name(value):
+    with pytest.raises(ValueError, match="mtp_batches"):
+        sizes(value)

@@ -153,3 +153,10 @@ def test_a_string_of_further_flags_is_split_as_a_shell_does(words):
 def test_further_flags_that_are_no_words_are_refused_by_name(wrong):
     with pytest.raises(launch_command.LaunchError, match="mtp_server_args"):
         launch_command.further_words(wrong)
+
+
+def test_a_port_in_the_further_flags_that_contradicts_the_variable_is_refused():
+    launch_command.check(launch())
+    launch_command.check(launch(server_args=["--port", "30000"]))
+    with pytest.raises(launch_command.LaunchError, match="--port 30005 and mtp_port is 30000"):
+        launch_command.check(launch(server_args=["--port", "30005"]))

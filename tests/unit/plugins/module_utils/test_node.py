@@ -55,3 +55,25 @@ def test_the_first_interpreter_with_requests_is_taken():
 @pytest.mark.parametrize(("port", "good"), [(1, True), (65535, True), (0, False), (65536, False), (-1, False)])
 def test_a_port_has_to_be_one(port, good):
     assert (node.port_problems(port) == []) is good
+
+
+def shown(**properties):
+    return lambda argv: (0, "".join("%s=%s\n" % entry for entry in properties.items()), "")
+
+
+def test_a_masked_unit_is_left_to_whoever_masked_it():
+    (problem,) = node.unit_problems(shown(LoadState="masked", DropInPaths=""), "sglang.service")
+    assert "systemctl unmask sglang.service" in problem
+
+
+def test_a_drop_in_that_replaces_the_command_line_is_named_and_others_are_not(tmp_path):
+    (tmp_path / "command.conf").write_text("[Service]\nExecStart=\nExecStart=/bin/sleep 1\n")
+    (tmp_path / "limits.conf").write_text("[Service]\nLimitNOFILE=1\n#ExecStart=/x\n")
+    paths = "%s %s" % (tmp_path / "command.conf", tmp_path / "limits.conf")
+    (problem,) = node.unit_problems(shown(LoadState="loaded", DropInPaths=paths), "sglang.service")
+    assert str(tmp_path / "command.conf") in problem
+
+
+def test_a_unit_without_drop_ins_and_no_unit_at_all_are_no_problem():
+    assert node.unit_problems(shown(LoadState="not-found", DropInPaths=""), "sglang.service") == []
+    assert node.unit_problems(None, None) == []

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from ansible_collections.llmops.sglang.plugins.module_utils import plan
 
-RESTART = {"changed": True, "restart_needed": True, "restart_reason": "the running instance was started from another unit"}
+REASON = "the running instance was started from another unit"
+RESTART = {"changed": True, "restart_needed": True, "restart_reason": REASON}
 NOTHING = {"changed": False, "restart_needed": False, "restart_reason": ""}
 BATCHES = [["gpu01"], ["gpu02", "gpu03"]]
 
@@ -19,7 +20,7 @@ def plan_of(first=NOTHING, second=NOTHING, third=NOTHING, seconds=None):
 def test_each_host_has_its_batch_and_what_would_become_of_it():
     text = plan_of(first=RESTART)
     assert "  batch 1  gpu01  the unit would be written; the server would be restarted: " in text[1]
-    assert text[1].endswith("the running instance was started from another unit")
+    assert text[1].endswith(REASON)
     assert text[2] == "  batch 2  gpu02  nothing to do but to prove it again"
 
 

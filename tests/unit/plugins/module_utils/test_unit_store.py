@@ -101,3 +101,19 @@ def test_a_restored_unit_is_as_old_as_it_was_so_that_a_server_that_runs_it_is_no
     store.install("new")
     store.restore()
     assert store.modified_at() == 1000.5
+
+
+def test_a_hand_edit_that_never_ran_does_not_replace_the_proven_unit_as_the_way_back(store, folders):
+    write_by_hand(store, "old")
+    store.install("proven")
+    store.mark_proven()
+    write_by_hand(store, "broken edit")
+    store.install("next", current_runs=False)
+    assert store.last_known_good == "proven"
+    assert (folders / "state" / "sglang.service" / "replaced.service").read_text() == "broken edit"
+
+
+def test_before_the_first_proof_even_a_unit_that_does_not_run_is_the_way_back(store):
+    write_by_hand(store, "stopped")
+    store.install("first", current_runs=False)
+    assert store.last_known_good == "stopped"

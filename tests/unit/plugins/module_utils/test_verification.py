@@ -136,6 +136,15 @@ def test_the_instance_that_was_asked_for_is_judged_though_another_runs(make_jour
     }
 
 
+@pytest.mark.parametrize("lines", [[], ["Server listening on 0.0.0.0 port 22."]], ids=["of nobody", "of another unit"])
+def test_an_id_of_which_the_journal_shows_no_server_refutes_nothing(make_journal, monkeypatch, lines):
+    directory = make_journal(served(lines) + served(SERVER[:READY], LATER, pid=9))
+    monkeypatch.setattr(verification, "Journal", lambda invocation_id, *_own: _Journal(invocation_id, directory))
+    result = verify(systemd(shown(LATER)), invocation_id=INSTANCE)
+    assert result["verdict"] == "inconclusive"
+    assert "no server with the InvocationID" in result["reason"]
+
+
 _Journal = verification.Journal
 
 
