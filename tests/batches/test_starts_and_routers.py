@@ -99,3 +99,18 @@ def test_a_rollback_that_was_asked_for_waits_for_the_running_requests(fleet):
     order = [calls.index(call) for call in ("router_worker drained", "service_restart", "router_worker present")]
     assert order == sorted(order)
     assert "router_worker absent" not in calls
+
+
+def test_a_hook_that_does_not_exist_is_found_before_anything_is_changed(fleet):
+    fleet.add("gpu01")
+    run = fleet.run(mtp_post_admit_tasks="/nowhere/hook.yml")
+    assert run.exit_code == 2
+    assert run.acted_on() == []
+    assert run.records["gpu01"]["reason"].startswith("There is no file /nowhere/hook.yml")
+
+
+def test_a_fleet_without_mtp_is_audited_for_what_it_is(fleet):
+    fleet.add("gpu01")
+    run = fleet.run("verify_mtp", mtp_enabled=False)
+    assert run.exit_code == 0
+    assert "mtp_verify" not in run.calls["gpu01"]
