@@ -52,7 +52,7 @@ molecule: collection ## One scenario on real nodes: make molecule SCENARIO=defau
 .PHONY: test
 test: ## Everything: linters, unit tests, batches, all scenarios
 	@$(tooling)/in-turn '$(MAKE) lint' '$(MAKE) unit' '$(MAKE) batches' \
-		'$(MAKE) molecule' '$(MAKE) molecule SCENARIO=faults'
+		'$(MAKE) molecule' '$(MAKE) molecule SCENARIO=faults' '$(MAKE) molecule SCENARIO=fleet'
 
 .PHONY: demo
 demo: collection ## Three nodes; MTP is turned on and proven on each
@@ -63,8 +63,10 @@ demo-clean: collection ## Remove the nodes of the demo
 	@tests/demo/clean
 
 .PHONY: bench
-bench: collection ## How fast the evidence is read
+bench: collection ## How fast the evidence is read, and how soon readiness is seen
+	@$(tooling)/debian-packages systemd-journal-remote
 	@python tests/bench/run.py
+	@PYTHONPATH=$(collections) python tests/bench/readiness.py
 
 .PHONY: clean
 clean: demo-clean ## Remove the demo, and everything that was built here
