@@ -30,6 +30,14 @@ def server_info(run: Run, engine: Engine) -> dict:
         "internal_states": [{**fields, **internal_state(run, engine)}],
         "version": release.text,
     }
+    if release.shows_hicache_layout:
+        document["hicache_object_layout"] = {
+            "enabled": False,
+            "backend": None,
+            "page_size": run.fields["page_size"],
+            "hicache_object_layout": {"pools": []},
+            "reason": "Hierarchical cache is disabled",
+        }
     if release.shows_kv_events:
         document["kv_events"] = None
     if release.shows_launch_command:

@@ -155,7 +155,7 @@ def meta_info(run: Run, request: Request, done: int) -> dict:
         "finish_reason": {"type": "length", "length": done} if finished else None,
         "prompt_tokens": request.prompt_tokens,
         "weight_version": "default",
-        "total_retractions": 0,
+        run.release.retractions_key: 0,
         **(speculation.meta_info(request.counts, done, run.release) if request.counts else {}),
         "completion_tokens": done,
         "cached_tokens": request.cached_tokens,

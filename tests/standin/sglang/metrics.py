@@ -42,6 +42,9 @@ def metrics(run: Run, engine: Engine) -> str:
             logged.accept_rate(run.release) if logged else 0.0,
         ),
     ]
+    if run.release.measures_cap_length:
+        lines += metric("spec_cap_length", "gauge", "Mean capped draft length of DSpark.", rank, 0.0)
+        lines += metric("spec_block_accept_length", "gauge", "Mean accept length of DSpark's blocks.", rank, 0.0)
     if run.release.counts_verify_calls:
         for name in ("num_steps", "num_draft_tokens"):
             value = run.fields["speculative_" + name] or 0

@@ -187,6 +187,19 @@ class Release:
         return self.since(18)
 
     @property
+    def retractions_key(self) -> str:
+        return "num_retractions" if self.since(12) else "total_retractions"
+
+    @property
+    def measures_cap_length(self) -> bool:
+        """Two gauges of DSpark, which are there with any algorithm and without one."""
+        return self.since(16)
+
+    @property
+    def shows_hicache_layout(self) -> bool:
+        return self.since(23)
+
+    @property
     def shows_kv_events(self) -> bool:
         return self.since(13)
 

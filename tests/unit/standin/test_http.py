@@ -96,6 +96,22 @@ def test_metrics_without_speculation_have_the_gauges_as_zero_and_no_verify_calls
     assert "spec_verify_calls_total" not in text
 
 
+@pytest.mark.parametrize(
+    "release, retractions, has_gauges, has_layout",
+    [
+        ("0.5.10", "total_retractions", False, False),
+        ("0.5.14", "num_retractions", False, False),
+        ("0.5.18", "num_retractions", True, False),
+        ("0.5.23", "num_retractions", True, True),
+    ],
+)
+def test_fields_that_came_with_a_release(ready, release, retractions, has_gauges, has_layout):
+    standin = ready("--enable-metrics", release=release, mtp=False)
+    assert retractions in standin.generate(tokens=4)["meta_info"]
+    assert ("sglang:spec_cap_length{" in standin.ask("/metrics")[1]) is has_gauges
+    assert ("hicache_object_layout" in standin.ask("/server_info")[1]) is has_layout
+
+
 def test_greedy_text_is_the_same_with_and_without_speculation(ready):
     plain, mtp = ready(mtp=False), ready()
     first, again, with_mtp = plain.generate("Tell me"), plain.generate("Tell me"), mtp.generate("Tell me")

@@ -8,11 +8,11 @@ NOTHING = {"changed": False, "restart_needed": False, "restart_reason": ""}
 BATCHES = [["gpu01"], ["gpu02", "gpu03"]]
 
 
-def finding(unit=NOTHING, problem=""):
-    return {"unit": unit, "problem": problem}
+def finding(unit=None, problem=""):
+    return {"unit": unit or NOTHING, "problem": problem}
 
 
-def plan_of(first=NOTHING, second=NOTHING, third=NOTHING, seconds=None):
+def plan_of(first=None, second=None, third=None, seconds=None):
     findings = {"gpu01": finding(first), "gpu02": finding(second), "gpu03": finding(third)}
     return plan.lines(BATCHES, findings, seconds or {})
 

@@ -46,7 +46,10 @@ class Systemd:
 def systemd(monkeypatch):
     fake = Systemd()
     monkeypatch.setattr(service_restart.AnsibleModule, "run_command", fake.run_command)
-    program = lambda _module, name: "/usr/bin/" + name if fake.gpu is not None else None  # noqa: E731
+
+    def program(_module, name):
+        return "/usr/bin/" + name if fake.gpu is not None else None
+
     monkeypatch.setattr(service_restart.AnsibleModule, "get_bin_path", program)
     return fake
 
