@@ -52,16 +52,30 @@ def expected_ranks(case):
 def _known_ranks(case):
     if case.expectations.draft_ranks is not None:
         return case.expectations.draft_ranks
-    return local_ranks(case.facts.banner) if case.facts.banner else None
+    if case.facts.banner:
+        return local_ranks(case.facts.banner)
+    return _ranks_by_http(case.http_fields) if "tp_size" in case.http_fields else None
 
 
 def local_ranks(banner):
     """Tensor times pipeline times data parallelism over the nodes; with DP attention the data-parallel groups share the
     tensor-parallel ranks."""
-    ranks = banner.number("tp_size", 1) * banner.number("pp_size", 1)
-    if banner.get("enable_dp_attention", False) is not True:
-        ranks *= banner.number("dp_size", 1)
-    return max(1, ranks // banner.number("nnodes", 1))
+    return _local_ranks(banner.number, banner.get("enable_dp_attention", False) is True)
+
+
+def _ranks_by_http(fields):
+    def number(name, default):
+        value = fields.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+
+    return _local_ranks(number, fields.get("enable_dp_attention") is True)
+
+
+def _local_ranks(number, dp_attention):
+    ranks = number("tp_size", 1) * number("pp_size", 1)
+    if not dp_attention:
+        ranks *= number("dp_size", 1)
+    return max(1, ranks // number("nnodes", 1))
 
 
 def classes_seen(facts):

@@ -412,6 +412,17 @@ def test_fields_come_from_http_when_the_log_has_none():
     assert {evidence["source"] for one in judgement.conditions for evidence in one["evidence"]} == {"server_info"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "ranks"),
+    [({"tp_size": 4}, 4), ({"tp_size": 4, "dp_size": 4, "enable_dp_attention": True}, 4), ({"tp_size": "x"}, 1)],
+)
+def test_the_ranks_are_known_by_http_when_the_log_has_no_banner(arguments, ranks):
+    answer = dict({"speculative_algorithm": "EAGLE"}, **arguments)
+    judgement = judgement_of([], {"draft_model_class": "Qwen3_5ForCausalLMMTP"}, http_fields=answer, http_ready=True)
+    (draft,) = [one for one in judgement.conditions if one["name"] == "draft_model"]
+    assert draft["expected"]["ranks"] == ranks
+
+
 def test_http_does_not_show_the_draft_model():
     judgement = judgement_of([], http_fields={"speculative_algorithm": "EAGLE"}, http_ready=True)
     assert statuses(judgement)["draft_model"] == "no_evidence"
