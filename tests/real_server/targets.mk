@@ -1,4 +1,4 @@
-# The real SGLang server, on the CPU. Not part of `make test`: it takes 1.2 GB of disk and about a quarter of an hour.
+# The real SGLang server, on the CPU. Not part of `make test`: it takes 1.4 GB of disk and about a quarter of an hour.
 
 rig := PYTHONPATH=tests/real_server $(bin)/python -m rig
 
