@@ -53,6 +53,7 @@ molecule: collection ## One scenario on real nodes: make molecule SCENARIO=defau
 test: ## Everything: linters, unit tests, batches, all scenarios
 	@$(tooling)/in-turn '$(MAKE) lint' '$(MAKE) unit' '$(MAKE) batches' \
 		'$(MAKE) molecule' '$(MAKE) molecule SCENARIO=faults' '$(MAKE) molecule SCENARIO=fleet'
+	@echo 'Skipped: the real SGLang server (make test-real, 1.4 GB and about 20 minutes).'
 
 .PHONY: demo
 demo: collection ## Three nodes; MTP is turned on and proven on each

@@ -373,7 +373,7 @@ def main():
         module.fail_json(msg=str(error))
     if options["fail"] and result["verdict"] != "proven":
         subject = verification.subject_of(options)
-        module.fail_json(msg="%s is %s: %s." % (subject, result["verdict"], result["reason"]), **result)
+        module.fail_json(msg="%s is %s: %s." % (subject, result["verdict"], result["reason"].rstrip(".")), **result)
     module.exit_json(**result)
 
 
