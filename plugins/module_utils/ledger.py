@@ -9,8 +9,9 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import tempfile
 from urllib.parse import quote
+
+from ansible_collections.llmops.sglang.plugins.module_utils import atomic_file
 
 SCHEMA = 1
 
@@ -60,16 +61,10 @@ class Ledger:
         }
         record.update(fields)
         try:
-            self._replace(self._path(host), json.dumps(record, indent=2) + "\n")
+            atomic_file.replace(self._path(host), json.dumps(record, indent=2) + "\n")
         except OSError as error:
             raise LedgerError("The record of %s can't be written to %s: %s" % (host, self.folder, error)) from error
         return record
-
-    def _replace(self, path, text):
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".record-")
-        with os.fdopen(handle, "w", encoding="utf-8") as target:
-            target.write(text)
-        os.replace(temporary, path)
 
     def _path(self, host):
         return os.path.join(self.folder, _file_name(host) + ".json")

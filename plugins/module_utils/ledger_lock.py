@@ -11,7 +11,8 @@ import fcntl
 import json
 import os
 import socket
-import tempfile
+
+from ansible_collections.llmops.sglang.plugins.module_utils import atomic_file
 
 
 class LockedError(Exception):
@@ -38,9 +39,8 @@ class LedgerLock:
             owner = self._read()
             if owner is not None and _lives(owner) and not self._is_mine(owner):
                 raise LockedError(self._refusal(owner))
-            self._write(
-                {"pid": self._pid, "started": _start_ticks(self._pid), "machine": _machine(), "rollout": rollout}
-            )
+            mine = {"pid": self._pid, "started": _start_ticks(self._pid), "machine": _machine(), "rollout": rollout}
+            atomic_file.replace(self._path, json.dumps(mine))
         return "" if owner is None or self._is_mine(owner) else str(owner.get("rollout", ""))
 
     def release(self):
@@ -70,12 +70,6 @@ class LedgerLock:
         except ValueError:
             return {}
         return owner if isinstance(owner, dict) else {}
-
-    def _write(self, owner):
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(self._path), prefix=".lock-")
-        with os.fdopen(handle, "w", encoding="utf-8") as target:
-            json.dump(owner, target)
-        os.replace(temporary, self._path)
 
     def _refusal(self, owner):
         return "The rollout %s (process %s on %s) holds this ledger: wait for its end; if it is gone, remove %s" % (

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tempfile
 
+from ansible_collections.llmops.sglang.plugins.module_utils import atomic_file
 from ansible_collections.llmops.sglang.plugins.module_utils.agreement import Output
 
 FORMAT = "llmops.sglang reference 1"
@@ -73,23 +73,11 @@ def write(path, reference, check_mode=False):
     if _current(path) == text:
         return False
     if not check_mode:
-        _replace(path, folder, text)
+        try:
+            atomic_file.replace(path, text)
+        except OSError as error:
+            raise ReferenceFileError(f"record is {path}, which can't be written: {error.strerror}.") from error
     return True
-
-
-def _replace(path, folder, text):
-    draft = ""
-    try:
-        handle, draft = tempfile.mkstemp(prefix=".reference-", dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8") as target:
-            target.write(text)
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(draft, path)
-    except OSError as error:
-        if draft and os.path.exists(draft):
-            os.unlink(draft)
-        raise ReferenceFileError(f"record is {path}, which can't be written: {error.strerror}.") from error
 
 
 def _current(path):

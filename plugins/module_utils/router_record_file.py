@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 
+from ansible_collections.llmops.sglang.plugins.module_utils import atomic_file
 from ansible_collections.llmops.sglang.plugins.module_utils.router_dialects import same_server
 
 SCHEMA = 1
@@ -53,18 +52,9 @@ def write_records(path, worker_url, records):
     :raises RecordFileError: when it can't be written.
     """
     content = {"schema": SCHEMA, "worker_url": worker_url, "routers": records}
-    draft = ""
     try:
-        handle, draft = tempfile.mkstemp(prefix=".record-", dir=os.path.dirname(path) or ".")
-        with os.fdopen(handle, "w", encoding="utf-8") as target:
-            json.dump(content, target, indent=2, sort_keys=True)
-            target.write("\n")
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(draft, path)
+        atomic_file.replace(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
     except OSError as error:
-        if draft and os.path.exists(draft):
-            os.unlink(draft)
         raise RecordFileError(f"record_file is {path}, which can't be written: {error.strerror}.") from error
 
 

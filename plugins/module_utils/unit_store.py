@@ -15,11 +15,11 @@ Beside the unit, ``state_directory/<unit>/`` holds
 from __future__ import annotations
 
 import os
-import tempfile
 
-from ansible_collections.llmops.sglang.plugins.module_utils import unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils import atomic_file, unit_file
 
 
+# Copies keep the age of what they are copied from: it tells whether a server runs it already.
 class UnitStore:
     """The files of one unit. Texts are str; ``None`` stands for a file that does not exist."""
 
@@ -56,27 +56,27 @@ class UnitStore:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         current, proven = self.current, _read(self._proven_path)
         if proven is not None and current not in (None, proven) and not self.unproven and not current_runs:
-            _write(self._replaced_path, current, mode=0o600)
-            _write(self.last_known_good_path, proven, mode=0o600, written_at=os.stat(self._proven_path).st_mtime)
+            atomic_file.replace(self._replaced_path, current)
+            atomic_file.replace(self.last_known_good_path, proven, written_at=os.stat(self._proven_path).st_mtime)
         elif not self.unproven:
-            _write(self.last_known_good_path, current or "", mode=0o600, written_at=self.modified_at())
-        _write(self._candidate_path, unit_file.digest(text), mode=0o600)
-        _write(self.path, text, mode=0o644)
+            atomic_file.replace(self.last_known_good_path, current or "", written_at=self.modified_at())
+        atomic_file.replace(self._candidate_path, unit_file.digest(text))
+        atomic_file.replace(self.path, text, mode=0o644)
 
     def restore(self):
         """Put the last known good back, or remove the unit when there was none before. Needs a last known good."""
         good, current = self.last_known_good, self.current
         if current is not None and current != good:
-            _write(self._replaced_path, current, mode=0o600)
+            atomic_file.replace(self._replaced_path, current)
         if good and current != good:
-            _write(self.path, good, mode=0o644, written_at=os.stat(self.last_known_good_path).st_mtime)
+            atomic_file.replace(self.path, good, mode=0o644, written_at=os.stat(self.last_known_good_path).st_mtime)
         elif not good and current is not None:
             os.unlink(self.path)
         self._forget_candidate()
 
     def mark_proven(self):
         """The unit on disk is no candidate any more, and the one to come back to after an edit that never ran."""
-        _write(self._proven_path, self.current or "", mode=0o600, written_at=self.modified_at())
+        atomic_file.replace(self._proven_path, self.current or "", written_at=self.modified_at())
         self._forget_candidate()
 
     def _forget_candidate(self):
@@ -97,21 +97,3 @@ def _read(path):
             return source.read()
     except FileNotFoundError:
         return None
-
-
-def _write(path, text, mode, written_at=None):
-    """Write atomically. ``written_at`` keeps the age of a copy: it tells whether a server runs it already."""
-    folder = os.path.dirname(path)
-    handle, temporary = tempfile.mkstemp(prefix=".llmops-", dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as target:
-            target.write(text)
-            target.flush()
-            os.fsync(target.fileno())
-        os.chmod(temporary, mode)
-        if written_at is not None:
-            os.utime(temporary, (written_at, written_at))
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
