@@ -38,11 +38,12 @@ lint: collection ## All linters, with the sanity tests of ansible-test
 
 .PHONY: unit
 unit: collection ## The unit tests
-	@cd $(copy) && PYTHONPATH=$(collections) python -m pytest tests/unit
+	@cd $(copy) && PYTHONPATH=$(collections) python -m pytest --numprocesses auto tests/unit
 
+# The longest tests come first, so that the others fill the cores beside them.
 .PHONY: batches
 batches: collection ## The rollout's order and brakes, on local hosts with scripted servers
-	@cd $(copy) && PYTHONPATH=$(collections) python -m pytest tests/batches
+	@cd $(copy) && PYTHONPATH=$(collections) python -m pytest --numprocesses auto tests/batches/test_interruptions.py tests/batches
 
 .PHONY: molecule
 molecule: collection ## One scenario on real nodes: make molecule SCENARIO=default

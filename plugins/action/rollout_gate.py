@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import time
 
+from ansible import context
 from ansible.errors import AnsiblePromptInterrupt, AnsiblePromptNoninteractive
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.llmops.sglang.plugins.module_utils import batches, gate, ledger
+from ansible_collections.llmops.sglang.plugins.module_utils import batches, gate, group, ledger
 from ansible_collections.llmops.sglang.plugins.module_utils.ledger_lock import LedgerLock, LockedError
 
 POLICY_SPEC = {
@@ -57,22 +58,25 @@ class ActionModule(ActionBase):
         step = {"opened": self._open, "checked": self._check, "recorded": self._record, "settled": self._settle}
         try:
             return dict(step[args["state"]](book, args, task_vars), changed=False)
-        except (ledger.LedgerError, LockedError) as error:
+        except (ledger.LedgerError, LockedError, ValueError) as error:
             return {"failed": True, "msg": str(error)}
 
     def _open(self, book, args, task_vars):
+        planned = plan_batches(args, list(task_vars["ansible_play_hosts_all"]), task_vars["hostvars"])
+        warn_of_few_forks(max(planned))
         stale = ""
         if not self._task.check_mode:
             book.create()
             # An audit changes no node, so it may run beside a rollout.
             if args["purpose"] != "verify":
                 stale = lock_of(book).take(book.rollout)
-        return {"rollout": book.rollout, "ledger": book.folder, "taken_over": stale}
+        if stale:
+            Display().warning("The run of %s died, and its lock on the ledger was taken over." % stale)
+        return {"rollout": book.rollout, "ledger": book.folder, "taken_over": stale, "batches": planned}
 
     def _check(self, book, args, task_vars):
         batch_hosts = list(task_vars["ansible_play_batch"])
         play_hosts = list(task_vars["ansible_play_hosts_all"])
-        refuse_a_larger_batch(batch_hosts, batches.cut(play_hosts, args["batches"]))
         if self._task.check_mode:
             decision = gate.GateDecision(True, False, "Check mode: nothing is changed.", 1)
         else:
@@ -133,16 +137,25 @@ def ask_operator(decision, batch_hosts):
     return gate.GateDecision(False, False, "Not started: the operator said no. %s" % decision.reason, decision.batch)
 
 
-def refuse_a_larger_batch(batch_hosts, planned):
-    """Batches that are set where Ansible can't see them when it cuts the hosts would silently be larger ones.
+def plan_batches(args, hosts, hostvars):
+    """How many hosts each batch holds, in their order.
 
-    :raises ledger.LedgerError: when this batch holds more hosts than planned.
+    :raises ValueError: for sizes that are none, and for groups of hosts that no batch can hold.
     """
-    expected = planned[batches.batch_of(batch_hosts[0], planned) - 1]
-    if len(batch_hosts) > len(expected):
-        raise ledger.LedgerError(
-            "This batch holds %d hosts, but by mtp_batches it has %d. Ansible cuts batches before it looks at any "
-            "host, so mtp_batches must not stand in the inventory: give it with -e." % (len(batch_hosts), len(expected))
+    wrong = "" if args["purpose"] == "verify" else group.incomplete(hosts, hostvars)
+    if wrong:
+        raise ValueError(wrong)
+    planned = batches.cut(hosts, batches.sizes(args["batches"]), group.groups_of(hosts, hostvars))
+    return [len(batch) for batch in planned]
+
+
+def warn_of_few_forks(largest):
+    """A host whose model loads holds its fork: with fewer forks than hosts, a batch takes several rounds."""
+    forks = context.CLIARGS.get("forks") or largest
+    if forks < largest:
+        Display().warning(
+            "The largest batch has %d hosts, but only %d can act at the same time: set forks to %d in ansible.cfg, or "
+            "give --forks %d." % (largest, forks, largest, largest)
         )
 
 

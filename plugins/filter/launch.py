@@ -9,13 +9,7 @@ from __future__ import annotations
 import os
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.llmops.sglang.plugins.module_utils import (
-    batches,
-    conditions,
-    launch_command,
-    outcome,
-    unit_file,
-)
+from ansible_collections.llmops.sglang.plugins.module_utils import conditions, group, launch_command, outcome, unit_file
 from ansible_collections.llmops.sglang.plugins.module_utils.server_url import Endpoint, moved
 from ansible_collections.llmops.sglang.plugins.module_utils.start_attempts import may_start_again
 
@@ -52,16 +46,11 @@ def launch_mistake(launch, overrides=None, task_files=()):
         conditions.Expectations.from_options(launch_command.launch_expectations(launch, overrides))
     except (launch_command.LaunchError, conditions.ExpectationError) as error:
         return str(error)
+    wrong = group.mistake(launch.get("group"), launch.get("members"), launch.get("dist_init_addr"))
+    if wrong:
+        return wrong
     missing = [name for name in task_files if name and not os.path.isfile(name)]
     return "There is no file %s with tasks on the controller: give its whole path." % missing[0] if missing else ""
-
-
-def batch_sizes(value):
-    """``mtp_batches`` as a list, also when the command line gave it as text."""
-    try:
-        return batches.sizes(value)
-    except ValueError as error:
-        raise AnsibleFilterError(str(error)) from error
 
 
 def rollout_outcome(steps, kind="deployment"):
@@ -95,7 +84,6 @@ class FilterModule:
             "environment_lines": environment_lines,
             "launch_expectations": launch_expectations,
             "launch_mistake": launch_mistake,
-            "batch_sizes": batch_sizes,
             "rollout_outcome": rollout_outcome,
             "node_was_changed": outcome.node_was_changed,
             "lost_host": outcome.lost_host,

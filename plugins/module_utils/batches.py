@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Pure: hosts cut into batches as Ansible's ``serial`` does (ansible/executor/playbook_executor.py, core 2.17-2.21)."""
+"""Pure: hosts cut into batches as Ansible's ``serial`` does (ansible/executor/playbook_executor.py, core 2.17-2.21).
+
+No batch ends inside a group of hosts that serve one model together.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +30,19 @@ def sizes(value):
     return [size if str(size).endswith("%") else int(size) for size in given]
 
 
-def cut(hosts, sizes):
+def cut(hosts, sizes, groups=None):
     """The batches in their order.
 
     :arg sizes: one size or a list of them, each a number or a share such as ``10%`` (of all hosts, at least one host).
         The last one counts for all further batches; 0 or less takes all that are left.
+    :arg groups: hosts that belong to a group to its name; a batch that would end inside one takes the rest of it too.
     """
     sizes = list(sizes) if isinstance(sizes, (list, tuple)) else [sizes]
     batches = []
     left = list(hosts)
     while left:
         size = _number(sizes[min(len(batches), len(sizes) - 1)], len(hosts)) if sizes else 0
-        size = size if size > 0 else len(left)
+        size = _to_the_end_of_a_group(left, size if size > 0 else len(left), groups or {})
         batches.append(left[:size])
         left = left[size:]
     return batches
@@ -54,3 +58,9 @@ def _number(size, count):
     if text.endswith("%"):
         return int(float(text[:-1]) / 100.0 * count) or 1
     return int(text)
+
+
+def _to_the_end_of_a_group(hosts, size, groups):
+    while size < len(hosts) and groups.get(hosts[size]) and groups.get(hosts[size]) == groups.get(hosts[size - 1]):
+        size += 1
+    return size

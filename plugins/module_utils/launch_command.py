@@ -40,7 +40,8 @@ def server_command(launch):
     :arg launch: what the role asks for: ``python``, ``model_path``, ``host``, ``port``, ``tensor_parallel_size``,
         ``mem_fraction_static``, ``sglang_version`` (``""`` when unknown), ``server_args`` and, with ``enabled``,
         ``speculative_algorithm``, ``draft_model_path``, ``num_steps``, ``eagle_topk``, ``num_draft_tokens``,
-        ``mamba_strategy``. A value of None or ``""`` leaves its flag out.
+        ``mamba_strategy``. A host of a group also has ``members`` (host to rank), ``node_rank`` and
+        ``dist_init_addr``. A value of None or ``""`` leaves its flag out.
     """
     flags = [
         ("--model-path", launch["model_path"]),
@@ -49,6 +50,8 @@ def server_command(launch):
         ("--tp-size", launch.get("tensor_parallel_size")),
         ("--mem-fraction-static", launch.get("mem_fraction_static")),
     ]
+    if launch.get("members"):
+        flags += _group_flags(launch)
     if _enabled(launch):
         flags += _speculation_flags(launch)
     words = [launch["python"], "-m", "sglang.launch_server"]
@@ -158,6 +161,14 @@ def further_words(server_args):
 
 def _enabled(launch):
     return boolean(launch["enabled"])
+
+
+def _group_flags(launch):
+    return [
+        ("--nnodes", len(launch["members"])),
+        ("--node-rank", launch.get("node_rank")),
+        ("--dist-init-addr", launch.get("dist_init_addr")),
+    ]
 
 
 def _speculation_flags(launch):

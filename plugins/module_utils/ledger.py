@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reader and writer: the ledger on the controller, one folder per rollout, one JSON record per host."""
+"""Reader and writer: the ledger on the controller, one folder per rollout, one JSON record per host and attempt.
+
+``<rollout>/<host>.json`` is a host's latest record; ``<rollout>/earlier/<host>.<attempt>.json`` keeps those before it.
+"""
 
 from __future__ import annotations
 
@@ -51,23 +54,35 @@ class Ledger:
 
     def write(self, host, **fields):
         """Write the host's record atomically and return it; a second record of a host is its next attempt."""
-        earlier = self.read(host) or {}
+        earlier = self.read(host)
         record = {
             "schema": SCHEMA,
             "rollout": self.rollout,
             "host": host,
-            "attempt": earlier.get("attempt", 0) + 1,
+            "attempt": earlier["attempt"] + 1 if earlier else 1,
             "finished_at": now(),
         }
         record.update(fields)
         try:
-            atomic_file.replace(self._path(host), json.dumps(record, indent=2) + "\n")
+            if earlier:
+                self._keep(host, earlier)
+            atomic_file.replace(self._path(host), _as_text(record))
         except OSError as error:
             raise LedgerError("The record of %s can't be written to %s: %s" % (host, self.folder, error)) from error
         return record
 
+    def _keep(self, host, record):
+        folder = os.path.join(self.folder, "earlier")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        name = "%s.%d.json" % (_file_name(host), record["attempt"])
+        atomic_file.replace(os.path.join(folder, name), _as_text(record))
+
     def _path(self, host):
         return os.path.join(self.folder, _file_name(host) + ".json")
+
+
+def _as_text(record):
+    return json.dumps(record, indent=2) + "\n"
 
 
 def latest_start_seconds(root, host):

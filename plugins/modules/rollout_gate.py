@@ -32,7 +32,8 @@ attributes:
 options:
   state:
     description:
-      - V(opened) starts a rollout and makes its folder.
+      - V(opened) starts a rollout, makes its folder, and cuts the hosts of the play into batches. It warns when fewer
+        hosts can act at the same time than the largest batch holds.
       - V(checked) decides for the batch that asks. When the gate is closed, all hosts of the batch are recorded as
         untouched, with the reason.
       - V(recorded) writes what was reached on the host.
@@ -85,7 +86,7 @@ options:
         default: host
   batches:
     description:
-      - The sizes of the batches, as C(serial) takes them. With O(state=checked) a batch that is larger is refused.
+      - The sizes of the batches, as C(serial) takes them, in a list or as text. Used with O(state=opened).
     type: raw
     default: [1]
   batch:
@@ -129,6 +130,14 @@ taken_over:
   description: The rollout of a run that had died and whose lock was taken over; empty when there was none.
   type: str
   returned: with O(state=opened)
+batches:
+  description:
+    - How many hosts each batch holds, in their order, for C(serial). No batch ends inside a group of hosts that serve
+      one model together (C(mtp_group)).
+  type: list
+  elements: int
+  returned: with O(state=opened)
+  sample: [1, 2, 10, 7]
 take_back:
   description: Hosts of the batch that have to go back because another host of it lacks proof.
   type: list

@@ -164,11 +164,23 @@ def test_check_mode_prints_the_plan(fleet):
     assert run.exit_code == 2
 
 
-def test_batches_that_ansible_can_not_see_are_refused_and_not_silently_larger(fleet):
-    fleet.add("gpu01", variables={"mtp_batches": [1]})
-    for name in ("gpu02", "gpu03", "gpu04", "gpu05"):
-        fleet.add(name, variables={"mtp_batches": [1]})
+def test_batches_can_stand_in_the_inventory(fleet):
+    for name in ("gpu01", "gpu02", "gpu03", "gpu04"):
+        fleet.add(name, variables={"mtp_batches": "1,2"})
     run = fleet.run()
-    assert "give it with -e" in run.output
+    assert run.exit_code == 0
+    assert [run.records[host]["batch"] for host in sorted(run.records)] == [1, 2, 2, 3]
+
+
+def test_sizes_that_are_none_are_refused_before_any_host_is_touched(fleet):
+    add_rest(fleet)
+    run = fleet.run(mtp_batches="all")
     assert run.exit_code == 2
-    assert run.acted_on() == ["gpu01", "gpu02"]
+    assert "mtp_batches is ['all']" in run.output
+    assert not any(run.calls.values())
+
+
+def test_a_batch_that_is_larger_than_the_forks_is_said(fleet):
+    add_rest(fleet)
+    run = fleet.run("verify_mtp", "--forks", "2")
+    assert "The largest batch has 3 hosts, but only 2 can act at the same time" in " ".join(run.output.split())

@@ -34,12 +34,6 @@ def test_what_makes_no_sense_is_one_sentence_before_anything_is_changed(tmp_path
     assert launch.launch_mistake(SERVER, None, ["", str(tmp_path / "hook.yml")]).startswith("There is no file")
 
 
-def test_sizes_of_batches_that_are_none_are_refused_by_name():
-    assert launch.batch_sizes("1,50%") == [1, "50%"]
-    with pytest.raises(AnsibleFilterError, match="mtp_batches"):
-        launch.batch_sizes("all")
-
-
 def test_further_flags_that_can_not_be_words_are_refused():
     with pytest.raises(AnsibleFilterError, match="mtp_server_args"):
         launch.exec_start(dict(SERVER, server_args=7))

@@ -33,6 +33,20 @@ def test_every_host_knows_its_batch():
     assert batch_of(HOSTS[-1], batches) == 4
 
 
+@pytest.mark.parametrize(
+    ("sizes", "batches"),
+    [
+        ([1], [["a1", "a2"], ["b"], ["c1", "c2", "c3"], ["d"]]),
+        ([3, 1], [["a1", "a2", "b"], ["c1", "c2", "c3"], ["d"]]),
+        ([4, "100%"], [["a1", "a2", "b", "c1", "c2", "c3"], ["d"]]),
+        (["100%"], [["a1", "a2", "b", "c1", "c2", "c3", "d"]]),
+    ],
+)
+def test_no_batch_ends_inside_a_group(sizes, batches):
+    groups = {"a1": "a", "a2": "a", "c1": "c", "c2": "c", "c3": "c"}
+    assert cut(["a1", "a2", "b", "c1", "c2", "c3", "d"], sizes, groups) == batches
+
+
 def test_no_host_is_no_batch():
     assert cut([], [1]) == []
 

@@ -39,9 +39,11 @@ def test_a_record_is_one_file_named_after_the_host(book):
 
 
 def test_a_second_record_is_the_next_attempt(book):
-    book.write("gpu01", **FIELDS)
-    assert book.write("gpu01", **FIELDS)["attempt"] == 2
-    assert book.read("gpu01")["attempt"] == 2
+    first = book.write("gpu01", **FIELDS)
+    assert book.write("gpu01", **dict(FIELDS, verdict="refuted"))["attempt"] == 2
+    assert book.read("gpu01")["verdict"] == "refuted"
+    with open(os.path.join(book.folder, "earlier", "gpu01.1.json"), encoding="utf-8") as source:
+        assert json.load(source) == first
 
 
 def test_a_host_without_a_record_is_none(book):

@@ -1,0 +1,102 @@
+# Copyright: the llmops.sglang authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pure: hosts that serve one model together (``mtp_group``) act as one: they are started together or not at all.
+
+``variables`` maps each host of the inventory to its variables and facts, as Ansible's ``hostvars`` does. ``members``
+maps the hosts of one group to their ranks.
+"""
+
+from __future__ import annotations
+
+# How far a host came, in the order of the way back; a host that is not on it has come to none of these.
+GOING_BACK = ("going back", "out of the routers")
+
+
+def members_of(name, variables):
+    """The hosts of a group in the inventory and their ranks; ``{}`` for a host without a group."""
+    if not name:
+        return {}
+    return {host: _rank(variables[host]) for host in variables if variables[host].get("mtp_group") == name}
+
+
+def mistake(name, members, dist_init_addr):
+    """What is wrong with a group, as a sentence; ``""`` when nothing is."""
+    if not name:
+        return ""
+    if sorted(members.values()) != list(range(len(members))):
+        ranks = ", ".join("%s: %s" % member for member in members.items())
+        return "mtp_group %s has the mtp_node_ranks %s: give each of its hosts its own, from 0 to %d." % (
+            name,
+            ranks,
+            len(members) - 1,
+        )
+    if not dist_init_addr:
+        return "mtp_dist_init_addr is empty: give HOST:PORT of rank 0, as the others of mtp_group %s reach it." % name
+    return ""
+
+
+def behind(stage, members, variables):
+    """The hosts of a group that have not come to ``stage``. On the way back only those count that went on it."""
+    reached = {host: variables[host].get("mtp__reached") for host in members}
+    if stage in GOING_BACK:
+        reached = {host: came_to for host, came_to in reached.items() if came_to in GOING_BACK}
+    return [host for host, came_to in reached.items() if came_to != stage]
+
+
+def hindrance(stage, members, variables):
+    """Why a host may not go on from ``stage``, as a sentence; ``""`` when every host of its group came so far."""
+    missing = behind(stage, members, variables)
+    if not missing:
+        return ""
+    return "Of its mtp_group %s did not get through this step (%s), and a group acts as one." % (
+        " and ".join(missing),
+        stage,
+    )
+
+
+def restart_wanted(members, variables, result):
+    """Whether the server of any host of the group has to be restarted, by the ``service_unit`` result of that name."""
+    return any((variables[host].get(result) or {}).get("restart_needed") for host in members)
+
+
+def all_may_start_again(members, variables):
+    """Whether no host of the group knows a reason against one more start of all of them."""
+    return all(variables[host].get("mtp__may_start_again") for host in members)
+
+
+def groups_of(hosts, variables):
+    """The hosts among ``hosts`` that belong to a group, each with the name of its group."""
+    named = {host: variables[host].get("mtp_group") for host in hosts}
+    return {host: name for host, name in named.items() if name}
+
+
+def incomplete(hosts, variables):
+    """What keeps the groups of a run from acting as one, as a sentence; ``""`` when nothing does.
+
+    :arg hosts: the hosts of the run, in its order.
+    """
+    taking_part = groups_of(hosts, variables)
+    for name in dict.fromkeys(taking_part.values()):
+        members = members_of(name, variables)
+        missing = [host for host in members if host not in hosts]
+        if missing:
+            return "%s of mtp_group %s is not part of this run, and a group acts as one: name all of it in --limit." % (
+                " and ".join(missing),
+                name,
+            )
+        places = [hosts.index(host) for host in members]
+        if max(places) - min(places) >= len(places):
+            return (
+                "The hosts of mtp_group %s (%s) do not follow one another in the inventory, so no batch can hold just "
+                "them: write them one after the other." % (name, ", ".join(members))
+            )
+    return ""
+
+
+def _rank(variables):
+    try:
+        return int(variables.get("mtp_node_rank", 0))
+    except (TypeError, ValueError):
+        return -1
