@@ -84,10 +84,11 @@ class Fleet:
             ANSIBLE_FORKS="4",
         )
 
-    def run(self, playbook="deploy_mtp", *options, limit_seconds=LIMIT_SECONDS, **variables):
+    def run(self, playbook="deploy_mtp", *options, limit_seconds=LIMIT_SECONDS, settings=None, **variables):
+        """Run a playbook with these ``variables``; ``settings`` are those of Ansible, as its environment names them."""
         done = subprocess.run(
             self.command(playbook, *options, **variables),
-            env=self.environment(),
+            env=dict(self.environment(), **(settings or {})),
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -109,6 +109,15 @@ def test_a_hook_that_does_not_exist_is_found_before_anything_is_changed(fleet):
     assert run.records["gpu01"]["reason"].startswith("There is no file /nowhere/hook.yml")
 
 
+def test_a_hook_that_includes_a_file_that_is_not_there_is_reported_as_what_it_is(fleet):
+    (fleet.folder / "hook.yml").write_text("- name: Go on\n  ansible.builtin.include_tasks: nowhere.yml\n")
+    fleet.add("gpu01")
+    run = fleet.run(mtp_post_admit_tasks=str(fleet.folder / "hook.yml"))
+    assert run.exit_code == 2
+    assert run.records["gpu01"]["action"] == "rolled_back"
+    assert "0 of 1 hosts proven, 1 refuted" in run.output
+
+
 def test_a_fleet_without_mtp_is_audited_for_what_it_is(fleet):
     fleet.add("gpu01")
     run = fleet.run("verify_mtp", mtp_enabled=False)
