@@ -9,7 +9,7 @@ from __future__ import annotations
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.llmops.sglang.plugins.action.rollout_gate import default_folder, lock_of, untouched
-from ansible_collections.llmops.sglang.plugins.module_utils import batches, ledger, plan, report
+from ansible_collections.llmops.sglang.plugins.module_utils import batches, group, ledger, plan, report
 
 
 class ActionModule(ActionBase):
@@ -47,7 +47,7 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _plan(book, args, hostvars):
-        findings = {host: finding(hostvars[host]) for host in args["hosts"]}
+        findings = {host: finding(host, hostvars) for host in args["hosts"]}
         seconds = {host: ledger.latest_start_seconds(book.root, host) for host in args["hosts"]}
         for line in ["", *plan.lines(batches.cut(args["hosts"], args["batches"]), findings, seconds), ""]:
             Display().display(line)
@@ -60,12 +60,17 @@ class ActionModule(ActionBase):
         }
 
 
-def finding(host_vars):
+def finding(host, hostvars):
     """What a run in check mode found out on a host, from the facts that it left."""
+    host_vars = hostvars[host]
     failure = host_vars.get("mtp__failure") or {}
     result = host_vars.get("mtp_result") or {}
     problem = result.get("reason", "") if failure or result.get("verdict") != "proven" else ""
-    return {"unit": host_vars.get("mtp__unit") or {}, "problem": problem}
+    unit = host_vars.get("mtp__unit") or {}
+    members = host_vars.get("mtp__members") or {}
+    if not unit.get("restart_needed") and group.restart_wanted(members, hostvars, "mtp__unit"):
+        unit = dict(unit, restart_needed=True, restart_reason="another server of its group has to be restarted")
+    return {"unit": unit, "problem": problem}
 
 
 def missing(host):

@@ -76,6 +76,12 @@ def test_a_server_that_would_not_be_restarted_is_restarted_with_its_group(fleet)
     assert ["service_restart" in run.calls[host] for host in ("gpu01", "gpu02")] == [True, True]
 
 
+def test_the_plan_says_which_servers_are_restarted_with_their_group(fleet):
+    add_group(fleet, {"service_unit__present": NO_RESTART}, {})
+    run = fleet.run("deploy_mtp", "--check")
+    assert "gpu01  the server would be restarted: another server of its group has to be restarted" in run.output
+
+
 def test_a_group_where_nothing_is_to_be_done_is_left_running(fleet):
     add_group(fleet, {"service_unit__present": NO_RESTART}, {"service_unit__present": NO_RESTART})
     run = fleet.run()
