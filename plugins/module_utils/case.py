@@ -44,11 +44,13 @@ class Case:
 
     @property
     def is_follower(self):
-        """Whether this node of several serves no requests, and so never says that it is ready."""
+        """Whether this node of several serves no requests, and so is never said to be ready by its own answers."""
         rank = self.facts.banner.get("node_rank", 0) if self.facts.banner else 0
         return isinstance(rank, int) and rank >= 1
 
     @property
     def has_come_up(self):
-        # A follower answers health checks from the start, and never prints that it is ready.
-        return draft_model.pools_follow_drafts(self) if self.is_follower else self.ready
+        # What a follower answers over HTTP says nothing of its ranks.
+        if self.is_follower:
+            return bool(self.facts.ready) or draft_model.pools_follow_drafts(self)
+        return self.ready

@@ -35,7 +35,8 @@ NOT_FITTING = re.compile(
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|(?:CUDA|HIP|NPU) out of memory|CUDA error: out of memory")
 NO_ROOM_FOR_CACHE = re.compile(r"Not enough memory\. Please try to increase|leave no GPU memory for the KV cache")
 PORT_TAKEN = re.compile(r"\[Errno 98\]|[Aa]ddress already in use|used by a process already|[Pp]ort is already in use")
-PORT_NUMBER = re.compile(r"\('[^']{0,80}', (\d{1,5})\)|[Pp]ort (\d{1,5})|_port at (\d{1,5})")
+PORT_NUMBER = re.compile(r"\('[^']{0,80}', (\d{1,5})\)|[Pp]ort:? (\d{1,5})|_port at (\d{1,5})")
+MEETING_PORT = "failed to listen on any local network address"
 PORT_HOLDER = re.compile(r"process\.name\(\)='([^']{1,80})'.{0,4000}?\bpid=(\d{1,10})", re.DOTALL)
 BUILD_TOOL = re.compile(
     r"Could not find nvcc|[Nn]inja is required|(?:nvcc|ninja)'?:? (?:command )?not found"
@@ -230,7 +231,8 @@ def _port(failure, facts, dialect):
     port = port or (str(facts.banner.number("port", "")) if facts.banner else "")
     holder = PORT_HOLDER.search(failure.text)
     by = " by %s (pid %s)" % holder.groups() if holder else ""
-    remedy = "Stop what listens there (ss -ltnp shows it), or choose another --port."
+    flag = "--dist-init-addr" if MEETING_PORT in failure.text else "--port"
+    remedy = "Stop what listens there (ss -ltnp shows it), or choose another %s." % flag
     return "port_in_use", "port %s is taken%s" % (port, by) if port else "a port is taken%s" % by, remedy
 
 

@@ -22,10 +22,10 @@ LEAST_MEMORY_GB = -0.05
 
 def judge_draft(case):
     """The finding on ``draft_model``."""
-    drafts = _drafts_by_rank(case)
+    drafts, strangers = _drafts_by_rank(case), _other_drafts(case)
     expected = _expected(case)
     evidence = [load.evidence for loads in drafts.values() for load in loads][:MOST_SHOWN]
-    observed = _observed(drafts)
+    observed = _observed({**strangers, **drafts})
 
     def finding(status, reason, proof=evidence):
         return Finding(status, expected, observed, proof, reason)
@@ -34,8 +34,8 @@ def judge_draft(case):
     if skipped:
         reason = "%d tensors of the draft model were skipped, the first is %s" % (len(skipped), skipped[0][0])
         return finding(UNMET, reason, [proof for _name, proof in skipped][:MOST_SHOWN])
-    stranger = _other_draft(case)
-    if stranger:
+    if strangers:
+        stranger = next(iter(strangers.values()))[0]
         reason = "the draft model loaded is %s" % stranger.model_class
         return finding(UNMET, reason, [stranger.evidence])
     wanted = expected_ranks(case)
@@ -156,15 +156,16 @@ def _is_accepted(case, load, after_target):
     return load.model_class in classes and (after_target or is_draft_class(load.model_class))
 
 
-def _other_draft(case):
-    """A draft load of a class that is not accepted, on a rank that has no accepted one; or None."""
+def _other_drafts(case):
+    """Rank to its draft loads of classes that are not accepted, for ranks that have no accepted one."""
+    found = {}
     if case.expectations.draft_model_class is None:
-        return None
+        return found
     for key, rank in case.facts.ranks.items():
         drafts = [load for load in rank.loads[1:] if load.model_class and _tells_ranks_apart(case, key)]
         if drafts and not any(_is_accepted(case, load, True) for load in rank.loads):
-            return drafts[0]
-    return None
+            found[key] = drafts
+    return found
 
 
 def _incomplete(case, drafts, wanted, finding):

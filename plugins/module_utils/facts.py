@@ -356,6 +356,7 @@ HANDLERS = {
     server_log.HttpUp: StartFacts._http,
     server_log.RequestAnswered: StartFacts._answered,
     server_log.Ready: StartFacts._ready,
+    server_log.FollowerUp: StartFacts._ready,
     server_log.DecodeBatch: StartFacts._decode,
     server_log.Notice: StartFacts._notice,
     server_log.Stopping: StartFacts._stopping,

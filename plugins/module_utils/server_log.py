@@ -183,6 +183,10 @@ class Ready(Event):
     """``The server is fired up and ready to roll!``"""
 
 
+class FollowerUp(Event):
+    """A node of rank 1 or above has started its ranks, and now only answers health checks (0.5.18, utils/common.py)."""
+
+
 @event
 class DecodeBatch(Event):
     """A decode line. ``accept_length`` (with the target's own token) is there exactly when the scheduler speculates."""
@@ -285,6 +289,7 @@ FATAL_CODES = (
 UNIT_ENDINGS = ("Stopped ", "Stopping ", "Scheduled restart job", "Deactivated successfully", "Succeeded.")
 FIXED_MESSAGES = (
     ("The server is fired up and ready to roll!", Ready),
+    ("Dummy health check server started", FollowerUp),
     ("Memory pool end.", MemoryPool),
     ("SIGTERM received.", Stopping),
     ("Gracefully exiting...", Stopping),
@@ -597,6 +602,7 @@ MESSAGE_STARTS = (
     "Load weight end.",
     "Memory pool end.",
     "The server is fired up and ready to roll!",
+    "Dummy health check server started",
     "Uvicorn running on",
     "max_total_num_tokens=",
     "Decode batch",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import datetime
 import time
 
+from sglang import timings
 from sglang.banner import plain
 from sglang.engine import Engine
+from sglang.graphs import PHASES
 from sglang.memory import GRAPHS_GB
+from sglang.ranks import world_size
 from sglang.run import Run
-
-SECRET_FLAGS = ("--api-key", "--admin-api-key", "--ssl-keyfile-password")
 
 
 def server_info(run: Run, engine: Engine) -> dict:
@@ -26,10 +27,11 @@ def server_info(run: Run, engine: Engine) -> dict:
         "status": "ready",
         "max_total_num_tokens": run.plan.tokens,
         "max_req_input_len": run.context_length - 6,
-        "startup_time": time.time() - run.started,
-        "internal_states": [{**fields, **internal_state(run, engine)}],
+        "internal_states": [{**without_handler(fields), **internal_state(run, engine)}],
         "version": release.text,
     }
+    if release.details_memory:
+        document["startup_time"] = timings.of_start(run)
     if release.shows_hicache_layout:
         document["hicache_object_layout"] = {
             "enabled": False,
@@ -41,36 +43,51 @@ def server_info(run: Run, engine: Engine) -> dict:
     if release.shows_kv_events:
         document["kv_events"] = None
     if release.shows_launch_command:
-        document["launch_command"] = launch_command(run.argv)
+        document["launch_command"] = " ".join(run.argv)
     if release.shows_frontend:
         document["frontend"] = "python"
     return document
 
 
+def without_handler(fields: dict) -> dict:
+    return {name: value for name, value in fields.items() if name != "custom_sigquit_handler"}
+
+
 def internal_state(run: Run, engine: Engine) -> dict:
-    """``avg_spec_accept_length`` is absent until a decode interval has been logged; memory in GB."""
+    """``avg_spec_accept_length`` is absent until a decode interval has been logged."""
     state = {
         "last_gen_throughput": engine.last_throughput,
-        "memory_usage": {
-            "weight": run.plan.target_gb,
-            "kvcache": round(run.plan.target_pool_gb, 2),
-            "token_capacity": run.plan.tokens,
-            "graph": GRAPHS_GB,
-        },
+        "memory_usage": memory_usage(run),
         "effective_max_running_requests_per_dp": run.max_running_requests,
     }
+    if run.release.details_memory:
+        state["startup_time"] = timings.of_scheduler(run)
+    if run.release.shows_world_size:
+        state["world_size"] = world_size(run.fields)
+        state["decode_cuda_graph_bs"] = run.fields["cuda_graph_config"]["decode"]["bs"] if run.captures_graphs else []
+        state["decode_cuda_graph_memory_gb"] = graphs_gb(run)
     if engine.logged_accept_length is not None:
         state["avg_spec_accept_length"] = engine.logged_accept_length
     return state
 
 
-def launch_command(argv: list[str]) -> str:
-    words = ["python", "-m", "sglang.launch_server"]
-    for before, word in zip(["", *argv], argv):
-        flag, equals, _value = word.partition("=")
-        secret_inside = equals and flag in SECRET_FLAGS
-        words.append(flag + "=<redacted>" if secret_inside else "<redacted>" if before in SECRET_FLAGS else word)
-    return " ".join(words)
+def memory_usage(run: Run) -> dict:
+    """GB and tokens, of the target only."""
+    usage = {
+        "weight": run.plan.target_gb,
+        "kvcache": round(run.plan.target_pool_gb, 2),
+        "token_capacity": run.plan.tokens,
+        "graph": graphs_gb(run),
+    }
+    if run.release.details_memory:
+        usage["startup_available"] = round(run.plan.available_gb, 3)
+        usage["token_capacity_swa"] = None
+        usage["graph"] = {**dict.fromkeys(PHASES, 0.0), "decode": graphs_gb(run)}
+    return usage
+
+
+def graphs_gb(run: Run) -> float:
+    return GRAPHS_GB if run.captures_graphs else 0.0
 
 
 def model_info(run: Run) -> dict:

@@ -24,6 +24,7 @@ ALIASES = {
 }
 INTEGERS = (
     "context_length",
+    "dist_timeout",
     "max_queued_requests",
     "max_running_requests",
     "max_total_tokens",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from sglang import speculation
+from sglang import speculation, timings
 from sglang.engine import Request
 from sglang.generation import LONGEST_ANSWER, text_of, token_ids
 from sglang.run import Run
@@ -160,4 +160,15 @@ def meta_info(run: Run, request: Request, done: int) -> dict:
         "completion_tokens": done,
         "cached_tokens": request.cached_tokens,
         "e2e_latency": time.time() - request.started,
+        **(details(request, done) if run.release.details_answers else {}),
+    }
+
+
+def details(request: Request, done: int) -> dict:
+    return {
+        "reasoning_tokens": 0,
+        "cached_tokens_details": None,
+        "weight_versions": [{"version": "default", "start": 0, "end": done}],
+        "dp_rank": None,
+        **timings.of_request(request),
     }

@@ -32,6 +32,7 @@ class Request:
         self.drafts: Drafts | None = None
         self.counts: Counts | None = None
         self.started = time.time()
+        self.admitted = self.prefilled = self.started
         self._news: queue.SimpleQueue = queue.SimpleQueue()
 
     @property
@@ -124,6 +125,7 @@ class Engine:
     def _admit(self) -> None:
         while self._waiting and len(self._running) < self.run.max_running_requests:
             request = self._waiting.popleft()
+            request.admitted = request.prefilled = time.time()
             self.log_prefill(request.prompt_tokens - request.cached_tokens, request.cached_tokens)
             self._running.append(request)
             request.advance(1)

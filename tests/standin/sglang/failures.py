@@ -57,6 +57,11 @@ def unknown_draft_class(architecture: str) -> RankDied:
     return RankDied(traceback_of("draft-refused-by-scheduler", error=words))
 
 
+def nodes_missing(error: str) -> RankDied:
+    """``error``: what torch's store says of those that did not come."""
+    return RankDied(traceback_of("nodes-missing", error=f"torch.distributed.{error}"))
+
+
 def no_room_for_cache(release: Release, fraction: float, minimum: float) -> RankDied:
     words = "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static."
     if release.loads_draft_before_pools:
@@ -105,6 +110,4 @@ def kill_everything(console: Console, release: Release) -> NoReturn:
 
 def say_kill_process_tree(console: Console, including_parent: bool) -> None:
     pid = os.getpid()
-    console.log(
-        f"kill_process_tree called: parent_pid={pid}, include_parent={including_parent}, pid={pid}"
-    )
+    console.log(f"kill_process_tree called: parent_pid={pid}, include_parent={including_parent}, pid={pid}")

@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The batch sizes for which CUDA graphs are captured, as seen in 0.5.9 to 0.5.23."""
+"""What CUDA graphs are captured for: batch sizes, as seen in 0.5.9 to 0.5.23, and phases, since 0.5.18."""
 
 from __future__ import annotations
 
 LARGEST = 512
+PHASES = ("prefill", "decode", "target_verify", "draft_prefill", "draft_decode", "draft_extend")
 
 
 def decode_batch_sizes(speculative: bool) -> list[int]:

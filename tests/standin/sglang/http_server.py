@@ -13,8 +13,6 @@ import select
 import socket
 import ssl
 import threading
-import time
-from typing import NoReturn
 
 from sglang import answers
 from sglang.auth import is_allowed
@@ -230,8 +228,3 @@ class Handler(QuietHandler):
 
 def serve_in_background(listener: HttpServer) -> None:
     threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-
-
-def wait_for_ever() -> NoReturn:
-    while True:
-        time.sleep(3600)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import sys
 import threading
 from collections.abc import Mapping
@@ -17,9 +18,9 @@ from sglang.arguments import parse_arguments
 from sglang.banner import banner, read_template
 from sglang.checkpoints import CheckpointMissing, ConfigMissing, read_checkpoint
 from sglang.console import Console
-from sglang.failures import RankDied, end_before_banner, end_while_loading, traceback_of
+from sglang.failures import RankDied, end_before_banner, end_while_loading, say_kill_process_tree, traceback_of
 from sglang.faults import Faults
-from sglang.http_server import FollowerHandler, Handler, HttpServer, serve_in_background, wait_for_ever
+from sglang.http_server import FollowerHandler, Handler, HttpServer, serve_in_background
 from sglang.loading import Loading
 from sglang.processes import start_sleepers
 from sglang.releases import Release, installed_release
@@ -116,6 +117,7 @@ def serve(run: Run) -> None:
     server = Server(run)
     if run.is_follower:
         follow(server)
+        return
     shutdown = Shutdown(server)
     warm_up = threading.Thread(target=WarmUp(server).run_to_end, daemon=True)
     say_uvicorn_starts(run)
@@ -130,6 +132,7 @@ def serve(run: Run) -> None:
     warm_up.start()
     shutdown.wait()
     shutdown.drain()
+    run.group.dismiss()
     shutdown.leave()
 
 
@@ -153,15 +156,28 @@ def end_without_port(run: Run, warm_up: threading.Thread, error: OSError) -> NoR
     sys.exit(UVICORN_STARTUP_FAILURE)
 
 
-def follow(server: Server) -> NoReturn:
-    """A node with node_rank >= 1: its ranks work for rank 0, and only a dummy answers here, until it is ended."""
-    fields = server.run.fields
+def follow(server: Server) -> None:
+    """Any node but the first: its ranks work for node 0, and only a dummy answers here, until node 0 stops."""
+    run = server.run
     listener = HttpServer(server, FollowerHandler)
-    server.run.console.log(
-        f"Dummy health check server scheduled on existing loop at {fields['host']}:{fields['port']}"
+    if run.release.followers_wait_for_node_0:
+        signal.signal(signal.SIGTERM, lambda signum, frame: say_node_0_decides(run))
+    run.console.log(
+        f"Dummy health check server started in background thread at {run.fields['host']}:{run.fields['port']}"
     )
     serve_in_background(listener)
-    wait_for_ever()
+    run.group.wait_until_dismissed()
+    run.console.log(f"Scheduler or DataParallelController {os.getpid()} terminated with 0", "error")
+    if run.release.says_kill_process_tree:
+        say_kill_process_tree(run.console, including_parent=False)
+
+
+def say_node_0_decides(run: Run) -> None:
+    run.console.log(
+        f"SIGTERM received on node_rank {run.fields['node_rank']}; waiting for the rank-0 ShutdownReq broadcast to "
+        "stop the schedulers.",
+        "warning",
+    )
 
 
 if __name__ == "__main__":

@@ -9,10 +9,21 @@ from __future__ import annotations
 import os
 import signal
 import time
+from typing import NoReturn
 
+from sglang import timings
 from sglang.checkpoints import Checkpoint, CheckpointMissing, read_checkpoint
-from sglang.failures import RankDied, draft_folder_missing, no_room_for_cache, traceback_of, unknown_draft_class
+from sglang.failures import (
+    RankDied,
+    draft_folder_missing,
+    end_while_loading,
+    end_while_serving,
+    no_room_for_cache,
+    traceback_of,
+    unknown_draft_class,
+)
 from sglang.memory import FREE_AT_START_GB, GRAPHS_GB, MemoryPlan, NoRoomForCache, plan_memory
+from sglang.rendezvous import meet
 from sglang.run import Run
 
 PROGRESS_BAR = (
@@ -57,6 +68,8 @@ class Loading:
     def _init_ranks(self) -> None:
         parallel = self.run.release.calls_init_parallel
         self._log("Init parallel begin." if parallel else "Init torch distributed begin.")
+        self.run.group = meet(self.run.fields)
+        self.run.group.watch(lambda: end_with_the_group(self.run))
         self.run.pause(0.1)
         ends = "Init parallel ends. elapsed=0.42 s" if parallel else self._distributed_ends(0.42)
         self._log(ends)
@@ -72,7 +85,7 @@ class Loading:
             signal.pause()
         begin = time.time()
         run.pause(0.35)
-        if run.fields["load_format"] != "dummy":
+        if run.fields["load_format"] != "dummy" and not run.is_follower:
             run.console.raw(PROGRESS_BAR)
         self._report_weights(run.tags, begin, run.target.architecture, before, run.settings.target_memory_gb)
 
@@ -82,13 +95,20 @@ class Loading:
             self._log("Init torch distributed begin.")
             self._log(self._distributed_ends(0.01))
         if not run.loads_draft:
+            self._keep_step()
             return
         draft = self._open_draft()
         self._log(f"Load weight begin. avail mem={before:.2f} GB")
+        self._keep_step()
         begin = time.time()
         run.pause(0.1)
         reporting = run.tags[:-1] if "draft-missing-rank" in run.faults else run.tags
         self._report_weights(reporting, begin, self._draft_class(draft), before, run.settings.draft_memory_gb)
+
+    def _keep_step(self) -> None:
+        """Ranks of which only some have a draft model wait for each other, and say no more."""
+        while not self.run.group.in_step:
+            signal.pause()
 
     def _open_draft(self) -> Checkpoint:
         path = self.run.fields["speculative_draft_model_path"]
@@ -149,7 +169,7 @@ class Loading:
 
     def _capture_graphs(self, plan: MemoryPlan) -> None:
         run = self.run
-        if run.on_cpu or run.fields.get("disable_cuda_graph"):
+        if not run.captures_graphs:
             return
         self._log(
             f"Capture cuda graph begin. This can take up to several minutes. avail mem={plan.after_pools_gb:.2f} GB"
@@ -164,7 +184,11 @@ class Loading:
         )
 
     def _announce_capacity(self, plan: MemoryPlan) -> None:
+        """The first rank of the group speaks for all."""
         run = self.run
+        run.loaded = time.time()
+        if run.is_follower:
+            return
         self._log_first(
             f"max_total_num_tokens={plan.tokens}, chunked_prefill_size={run.fields['chunked_prefill_size']}, "
             f"max_prefill_tokens={run.fields['max_prefill_tokens']}, max_running_requests={run.max_running_requests}, "
@@ -172,11 +196,13 @@ class Loading:
             f"available_{'cpu' if run.on_cpu else 'gpu'}_mem={plan.available_gb:.2f} GB"
         )
         if run.release.prints_startup_timings:
-            run.console.log(
-                f"Engine startup timings (s): load_weight={run.settings.load_seconds * 0.45:.2f}, "
-                f"kv_cache_allocation={run.settings.load_seconds * 0.05:.2f}, "
-                f"scheduler_e2e={time.time() - run.started:.2f}"
-            )
+            run.console.log(timings.line_of_start(run))
+
+
+def end_with_the_group(run: Run) -> NoReturn:
+    """A node was lost: the ranks here fail in their next broadcast, which an idle server makes all the time too."""
+    end = end_while_loading if run.plan is None or run.is_follower else end_while_serving
+    end(run.console, run.release, traceback_of("node-lost"), run.tags[0])
 
 
 def flaky_start_fails(run: Run) -> bool:

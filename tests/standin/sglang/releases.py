@@ -90,6 +90,11 @@ class Release:
             return "Auto-enabling FlashInfer AllReduce Fusion (auto) for %s"
         return "Auto-enabling FlashInfer AllReduce Fusion on SM90/SM10X for %s" if self.since(14) else None
 
+    @property
+    def followers_wait_for_node_0(self) -> bool:
+        """SIGTERM ends no other node than node 0, which then ends them all."""
+        return self.since(23)
+
     # speculation
 
     @property
@@ -99,6 +104,13 @@ class Release:
         names += ("FROZEN_KV_MTP",) if self.since(12) else ()
         names += ("DSPARK",) if self.since(16) else ()
         return names + (("UNO",) if self.since(20) else ())
+
+    @property
+    def pipeline_with_speculation(self) -> str:
+        """Why it is refused."""
+        if self.since(23):
+            return "PP + speculative decoding (MTP) is only supported on prefill nodes (disaggregation-mode=prefill)"
+        return "Pipeline parallelism is not compatible with overlap schedule, speculative decoding"
 
     @property
     def argparse_checks_algorithm(self) -> bool:
@@ -194,6 +206,21 @@ class Release:
     def measures_cap_length(self) -> bool:
         """Two gauges of DSpark, which are there with any algorithm and without one."""
         return self.since(16)
+
+    @property
+    def details_answers(self) -> bool:
+        """The moments of a request, and where its tokens come from."""
+        return self.since(23)
+
+    @property
+    def details_memory(self) -> bool:
+        """Also how long each step of the start took."""
+        return self.since(18)
+
+    @property
+    def shows_world_size(self) -> bool:
+        """Also what the decode graphs are captured for."""
+        return self.since(23)
 
     @property
     def shows_hicache_layout(self) -> bool:

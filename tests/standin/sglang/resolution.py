@@ -60,6 +60,7 @@ class Resolution:
         self._choose_attention_backend()
         self._mourn_spec_v2_switch()
         if self.speculative:
+            self._refuse_pipeline()
             self._limit_running_requests()
             self._resolve_algorithm()
             self._resolve_steps()
@@ -155,6 +156,10 @@ class Resolution:
         )
 
     # speculation
+
+    def _refuse_pipeline(self) -> None:
+        if self.fields["pp_size"] > 1:
+            raise AssertionError(self.release.pipeline_with_speculation)
 
     def _limit_running_requests(self) -> None:
         if self.fields["max_running_requests"] is None:

@@ -12,14 +12,18 @@ from collections.abc import Mapping
 
 from sglang.checkpoints import Checkpoint
 from sglang.console import Console
+from sglang.group import Group
 from sglang.memory import MemoryPlan
+from sglang.ranks import local_tags
 from sglang.releases import Release
 from sglang.settings import Settings
 
 
 @dataclasses.dataclass
 class Run:
-    """``draft_wanted``: the flags ask for a draft model; ``plan`` is None until the weights are loaded."""
+    """``draft_wanted``: the flags ask for a draft model; ``plan`` is None until the weights are loaded, ``group`` is
+    empty until the nodes have met.
+    """
 
     release: Release
     fields: dict
@@ -30,7 +34,9 @@ class Run:
     target: Checkpoint
     draft_wanted: bool
     plan: MemoryPlan | None = None
+    group: Group = dataclasses.field(default_factory=Group)
     started: float = dataclasses.field(default_factory=time.time)
+    loaded: float = 0.0
 
     @property
     def faults(self):
@@ -42,11 +48,7 @@ class Run:
 
     @property
     def tags(self) -> list[str]:
-        """One log tag per tensor-parallel rank on this node; a single rank has an empty one."""
-        size = self.fields["tp_size"]
-        here = max(size // self.fields["nnodes"], 1)
-        first = self.fields["node_rank"] * here
-        return [""] if size == 1 else [f" TP{rank}" for rank in range(first, first + here)]
+        return local_tags(self.fields)
 
     @property
     def is_follower(self) -> bool:
@@ -55,6 +57,10 @@ class Run:
     @property
     def on_cpu(self) -> bool:
         return self.fields["device"] == "cpu"
+
+    @property
+    def captures_graphs(self) -> bool:
+        return not self.on_cpu and not self.fields.get("disable_cuda_graph")
 
     @property
     def scheme(self) -> str:

@@ -134,6 +134,11 @@ def free_port() -> int:
 
 
 @pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
 def start(model):
     """``start(*flags, release=..., fault=..., mtp=True, **environ)``; whatever still runs is ended afterwards."""
     started: list[Standin] = []

@@ -30,6 +30,13 @@ TINY = (
     "--disable-radix-cache --decode-log-interval 5 --enable-metrics"
 )
 SPEC_V2 = {"SGLANG_ENABLE_SPEC_V2": "1"}
+ALPHABET = (
+    "--device cpu --model-path /shared/models/alphabet/good --mem-fraction-static 0.1 --max-total-tokens 20000 "
+    "--disable-radix-cache --max-running-requests 48 --decode-log-interval 5 --enable-metrics "
+    "--speculative-algorithm NEXTN --speculative-draft-model-path /shared/models/alphabet/good "
+    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4 "
+    "--tp-size 2 --nnodes 2 --dist-init-addr 127.0.0.1:31999"
+)
 TWO_KEYS = " --port 31112 --api-key userkey --admin-api-key adminkey --tp-size 2"
 ODD_NAME = "--api-key sk-secret --mem-fraction-static 0.75 --served-model-name " + shlex.quote(
     "it's, a (name), 'mem_fraction_static': 0.99"
@@ -63,6 +70,9 @@ STARTS = {
     "0.5.23-nextn-disable-overlap.log": (NEXTN + " --disable-overlap-schedule", {}),
     "0.5.23-nextn-quotes-apikey.log": (NEXTN + " " + ODD_NAME, {}),
     "0.5.23-realserver-nextn-tp2-keys.log": (TINY + TWO_KEYS, {}),
+    "0.5.23-realserver-two-nodes-0.log": (ALPHABET + " --node-rank 0 --port 31000", {}),
+    "0.5.23-realserver-two-nodes-1.log": (ALPHABET + " --node-rank 1 --port 31001", {}),
+    "0.5.23-realserver-nodes-missing.log": (ALPHABET + " --node-rank 1 --port 31001 --dist-timeout 15", {}),
 }
 DRAWN_ANEW = {"random_seed"}
 # A real server of 0.5.22 or newer redacts these; the captures that only resolved arguments did not come that far.
@@ -92,7 +102,7 @@ def fields_of(line: str) -> dict:
 
 def checkpoint(path: str) -> Checkpoint:
     dense = "Qwen3_5ForConditionalGeneration"
-    return Checkpoint(path, dense if "tiny" in path else "Qwen3_5MoeForConditionalGeneration")
+    return Checkpoint(path, dense if "tiny" in path or "alphabet" in path else "Qwen3_5MoeForConditionalGeneration")
 
 
 def resolved(name: str, flags: str, environ: dict) -> tuple[Release, dict, list[str]]:
@@ -134,6 +144,14 @@ def test_0_5_10_refuses_no_buffer_with_speculation_in_the_captured_words(capture
     with pytest.raises(ValueError) as refusal:
         resolved("0.5.10", NEXTN, {})
     assert f"ValueError: {refusal.value}" == last_line
+
+
+@pytest.mark.parametrize(
+    "release, words", [("0.5.18", "not compatible with overlap schedule, speculative"), ("0.5.23", "only supported on")]
+)
+def test_speculation_is_refused_with_pipeline_parallelism(release, words):
+    with pytest.raises(AssertionError, match=words):
+        resolved(release, NEXTN + " --pp-size 2", {})
 
 
 @pytest.mark.parametrize("release", ["0.5.9", "0.5.10", "0.5.12", "0.5.14", "0.5.18", "0.5.19", "0.5.23"])

@@ -10,11 +10,14 @@ import json
 import re
 import threading
 import urllib.request
+from pathlib import Path
 
 import pytest
 from sglang.auth import is_allowed
 from sglang.releases import Release
 from sglang.speculation import Counts, Drafts, meta_info
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "http"
 
 
 @pytest.mark.parametrize("path", ["/health", "/health_generate", "/ready", "/metrics"])
@@ -57,7 +60,7 @@ def test_keys_over_http_as_captured(ready):
     status, info = standin.ask("/server_info", key="userkey")
     assert status == 200
     assert (info["api_key"], info["admin_api_key"]) == ("userkey", "adminkey"), "a real server leaks both"
-    assert "userkey" not in info["launch_command"] and "adminkey" not in info["launch_command"]
+    assert "--api-key userkey --admin-api-key adminkey" in info["launch_command"], "twice"
     assert any("'api_key': 'userkey'" in line for line in standin.log), "and prints them in its banner"
 
 
@@ -94,6 +97,22 @@ def test_metrics_without_speculation_have_the_gauges_as_zero_and_no_verify_calls
     lengths = [line for line in text.splitlines() if line.startswith("sglang:spec_accept_length{")]
     assert lengths[0].endswith(" 0.0")
     assert "spec_verify_calls_total" not in text
+
+
+def test_answers_have_the_fields_of_the_real_ones(ready):
+    standin = ready("--decode-log-interval", "5", "--tp-size", "2")
+    meta_info = standin.generate()["meta_info"]
+    info = standin.ask("/server_info")[1]
+    state = info["internal_states"][0]
+    ours = {
+        "server_info": info,
+        "internal_states": state,
+        "memory_usage": state["memory_usage"],
+        "startup_time": info["startup_time"],
+        "meta_info": meta_info,
+    }
+    real = json.loads((FIXTURES / "0.5.23-realserver-nextn-fields.json").read_text())
+    assert {name: sorted(fields) for name, fields in ours.items()} == real
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ import pytest
 READY = "The server is fired up and ready to roll!"
 MILESTONES = (
     "server_args=",
+    "Init parallel begin.",
+    "Init parallel ends.",
     "Load weight begin.",
     "Load weight end.",
     "KV Cache is allocated.",
@@ -33,6 +35,9 @@ MILESTONES = (
     '"POST /v1/chat/completions',
     '"POST /freeze_gc',
     READY,
+    "Dummy health check server started",
+    "SIGTERM received on node_rank",
+    "Scheduler or DataParallelController",
     "Scheduler hit an exception: Traceback",
     "Received sigquit from a child process.",
 )
@@ -74,6 +79,19 @@ def test_each_rank_loads_in_the_captured_order(captured, ready, tag):
     standin = ready("--tp-size", "2", *keys)
     real = captured_lines(captured, "0.5.23-realserver-nextn-tp2-keys.log")
     assert milestones(standin.log, tag) == milestones(real, tag)
+
+
+def test_each_node_of_a_group_loads_and_stops_in_the_captured_order(captured, start, port):
+    group = ["--disable-radix-cache", "--tp-size", "2", "--nnodes", "2", "--dist-init-addr", f"127.0.0.1:{port}"]
+    head, follower = nodes = [start(*group, "--node-rank", str(rank)) for rank in (0, 1)]
+    head.wait_for(READY)
+    follower.wait_for("Dummy health check server")
+    follower.process.terminate()
+    follower.wait_for("SIGTERM received on node_rank")
+    assert [head.stop(), follower.wait_for_end()] == [0, 0]
+    for rank, node in enumerate(nodes):
+        real = captured_lines(captured, f"0.5.23-realserver-two-nodes-{rank}.log")
+        assert milestones(node.log) == milestones(real)
 
 
 def test_a_crash_after_the_draft_load_looks_as_captured(captured, start):
@@ -155,14 +173,6 @@ def test_log_level_warning_hides_the_evidence(start):
     standin.wait_for("Max running requests is reset to 48")
     standin.stop()
     assert not [line for line in standin.log if "server_args" in line or "Load weight" in line or READY in line]
-
-
-def test_a_follower_answers_health_checks_and_nothing_else(start):
-    standin = start("--tp-size", "4", "--nnodes", "2", "--node-rank", "1")
-    standin.wait_for("Dummy health check server")
-    assert [standin.status(path) for path in ("/health", "/health_generate", "/server_info")] == [200, 200, 404]
-    loads = [line for line in standin.log if "Load weight end" in line]
-    assert [re.search(r"TP\d", line).group() for line in loads] == ["TP2", "TP3", "TP2", "TP3"]
 
 
 def test_a_port_of_another_server_looks_ready_and_ends_with_3(ready, start):

@@ -73,6 +73,11 @@ CASES = {
     "0.5.18-realserver-nextn": Case("0.5.18", "+00++", "proven", (), ON_CPU),
     "0.5.23-realserver-cpu-nextn": Case("0.5.23", "+00++", "proven", (), ON_CPU),
     "0.5.23-realserver-nextn-tp2-keys": Case("0.5.23", "+00++", "proven", (), ON_CPU),
+    # Each node of a group shows its own ranks, and only node 0 says that it is ready.
+    "0.5.23-realserver-two-nodes-0": Case("0.5.23", "+00++", "proven", (), ON_CPU),
+    "0.5.23-realserver-two-nodes-1": Case("0.5.23", "+00++", "proven", (), ON_CPU),
+    "0.5.23-realserver-node-lost": Case("0.5.23", "+00++", "refuted", ("distributed_timeout",), ON_CPU),
+    "0.5.23-realserver-nodes-missing": Case("0.5.23", "+00?+", "refuted", ("distributed_timeout",), ON_CPU),
     "0.5.23-realserver-draft-missing": Case("", "?00??", "refuted", ("draft_path_missing",), ON_CPU),
 }
 

@@ -151,6 +151,16 @@ def test_a_port_in_use_and_by_whom():
     assert "S3cret" not in str(cause)
 
 
+def test_a_port_at_which_a_group_was_to_meet():
+    refused = (
+        "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address."
+        " port: 31999, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use"
+    )
+    (cause,) = diagnosed(start_lines(ready=False), crash(refused))
+    assert (cause["code"], cause["summary"]) == ("port_in_use", "port 31999 is taken")
+    assert "another --dist-init-addr" in cause["remedy"]
+
+
 def test_a_port_that_uvicorn_could_not_bind():
     bind = log_line(
         "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 30000): address already in use"

@@ -158,12 +158,27 @@ def test_loads_that_name_no_class_are_no_evidence():
     assert judged(lines)["status"] == "no_evidence"
 
 
+def test_what_was_loaded_instead_is_observed():
+    found = judged(start_lines(ranks=2, draft="LlamaForCausalLM"))
+    assert (found["status"], found["reason"]) == ("unmet", "the draft model loaded is LlamaForCausalLM")
+    assert found["observed"] == {"class": "LlamaForCausalLM", "ranks": 2, "memory_gb": [1.91, 1.91]}
+
+
+def test_ranks_with_different_draft_models_are_all_observed():
+    lines = start_lines(ranks=2, draft_ranks=1)
+    found = judged(lines[:-1] + [load_line("LlamaForCausalLM", 1.5, "TP1")] + lines[-1:])
+    assert (found["status"], found["reason"]) == ("unmet", "the draft model loaded is LlamaForCausalLM")
+    assert found["observed"]["class"] == ["LlamaForCausalLM", DRAFT]
+    assert sorted(found["observed"]["memory_gb"]) == [1.5, 1.91]
+
+
 def test_skipped_tensors_are_counter_evidence():
     skipped = log_line("Parameter model.language_model.mtp.fc.weight not found in params_dict, skip loading")
     lines = start_lines(ranks=1)
     found = judged(lines[:2] + [skipped] + lines[2:])
     assert found["status"] == "unmet"
     assert "model.language_model.mtp.fc.weight" in found["reason"]
+    assert found["observed"]["class"] == DRAFT, "its name says nothing of its tensors"
     assert "skip loading" in found["evidence"][0]["line"]
     assert "checkpoint" in found["remedy"]
 

@@ -36,6 +36,32 @@ def test_it_needs_the_lines_up_to_readiness_and_not_one_more(observed):
     assert observed.judge("alive").verdict == "proven"
 
 
+def test_a_follower_needs_no_line_that_says_it_is_ready():
+    lines = (CAPTURED / "0.5.23-realserver-two-nodes-1.log").read_text().splitlines()
+    last_pool = max(number for number, line in enumerate(lines) if "Memory pool end." in line)
+    observed = Observation(Expectations.from_options({"speculative_algorithm": "NEXTN"}))
+    observed.take(*records(lines[:last_pool]))
+    assert not observed.decided
+    observed.take(LogRecord(text=lines[last_pool]))
+    assert observed.decided
+    assert observed.judge("alive").verdict == "proven"
+
+
+def test_a_follower_that_is_up_without_a_draft_model_is_refuted():
+    lines = (CAPTURED / "0.5.23-realserver-two-nodes-1.log").read_text().splitlines()
+    up, draft, pool = (
+        max(number for number, line in enumerate(lines) if words in line)
+        for words in ("Dummy health check server started", "Load weight begin", "Memory pool end")
+    )
+    target_alone = lines[:draft] + lines[pool + 1 : up + 1]
+    observed = Observation(Expectations.from_options({"speculative_algorithm": "NEXTN"}))
+    observed.take(*records(target_alone[:-1]))
+    assert not observed.decided
+    observed.take(LogRecord(text=target_alone[-1]))
+    assert observed.told_all
+    assert observed.judge("alive").verdict == "refuted"
+
+
 def test_a_verdict_can_be_decided_long_before_the_start_is_over(observed):
     banner = next(line for line in LINES if "server_args=" in line)
     observed.take(LogRecord(text=banner.replace("'speculative_algorithm': 'EAGLE'", "'speculative_algorithm': None")))
