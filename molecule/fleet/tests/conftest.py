@@ -64,8 +64,9 @@ def variables(whole_fleet, router):
 def run(fleet, variables, tmp_path):
     """Run a playbook. ``hosts`` are variables of single hosts, which come from a second inventory."""
 
-    def run(playbook="deploy_mtp", hosts=None):
-        return run_playbook(playbook, INVENTORY, tmp_path, *second_inventory(tmp_path, hosts), **variables)
+    def run(playbook="deploy_mtp", hosts=None, **others):
+        single_hosts = second_inventory(tmp_path, hosts)
+        return run_playbook(playbook, INVENTORY, tmp_path, *single_hosts, **dict(variables, **others))
 
     return run
 
