@@ -66,9 +66,10 @@ def finding(host, hostvars):
     failure = host_vars.get("mtp__failure") or {}
     result = host_vars.get("mtp_result") or {}
     problem = result.get("reason", "") if failure or result.get("verdict") != "proven" else ""
-    unit = host_vars.get("mtp__unit") or {}
+    step = "mtp__unit" if host_vars.get("mtp__unit") else "mtp__unit_restored"
+    unit = host_vars.get(step) or {}
     members = host_vars.get("mtp__members") or {}
-    if not unit.get("restart_needed") and group.restart_wanted(members, hostvars, "mtp__unit"):
+    if not unit.get("restart_needed") and group.restart_wanted(members, hostvars, step):
         unit = dict(unit, restart_needed=True, restart_reason="another server of its group has to be restarted")
     return {"unit": unit, "problem": problem}
 

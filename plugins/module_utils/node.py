@@ -12,6 +12,8 @@ import json
 import os
 import re
 
+from ansible_collections.llmops.sglang.plugins.module_utils import unit_file
+
 _RELEASE_FOLDER = re.compile(r"/sglang-([0-9][^/]*)\.dist-info$")
 
 
@@ -87,7 +89,7 @@ def unit_problems(run_command, unit):
 def _sets_exec_start(path):
     try:
         with open(path, encoding="utf-8", errors="replace") as source:
-            return any(line.lstrip().startswith("ExecStart=") for line in source)
+            return unit_file.sets_exec_start(source.read())
     except OSError:
         return False
 

@@ -5,8 +5,9 @@
 """Pure: what the steps on a host returned ──▶ the outcome, as the ledger records it.
 
 ``steps`` maps the role's steps to their results: ``unit``, ``restart``, ``verify``, ``ready``, ``prove`` and ``soak``
-of the deployment, ``restored`` (the readiness of the old server, or why it is not back) and ``failure`` (the result
-that ended the deployment). A step that did not run is missing or empty. ``starts`` counts the server's starts.
+of the deployment, ``restored`` (the readiness of the old server, or why it is not back, or why it was not asked) and
+``failure`` (the result that ended the deployment). A step that did not run is missing or empty. ``starts`` counts the
+server's starts.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ def audit_outcome(steps):
 
 
 def rollback_outcome(steps):
-    """Outcome of a rollback that was asked for: proven when the old server is back and ready."""
+    """Outcome of a rollback that was asked for: proven when the old server is back and ready, or nothing was to do."""
     restored = _step(steps, "restored")
-    proven = _is_back(restored) or bool(restored.get("removed"))
-    record = _record({}, "proven" if proven else "refuted", _restored_sentence(restored), "rolled_back")
+    as_wished = _is_back(restored) or any(restored.get(why) for why in ("removed", "nothing_to_restore", "predicted"))
+    action = "skipped" if restored.get("nothing_to_restore") else "rolled_back"
+    record = _record({}, "proven" if as_wished else "refuted", _restored_sentence(restored), action)
     record["invocation_id"] = (restored.get("instance") or {}).get("invocation_id", "")
     return record
 
@@ -111,6 +113,8 @@ def _reason(steps):
 def _restored_sentence(restored):
     if _is_back(restored):
         return "The last known good server is back and ready."
+    if restored.get("nothing_to_restore"):
+        return "Nothing was ever deployed to this host, so there is nothing to go back to."
     if restored.get("removed"):
         return "There was no unit before, and there is none now."
     return "THE LAST KNOWN GOOD SERVER IS NOT BACK: %s" % (restored.get("msg") or "going back did not end.")

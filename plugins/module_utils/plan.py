@@ -27,6 +27,10 @@ def _of_host(finding):
     if finding["problem"]:
         return "can't be deployed: %s" % finding["problem"]
     unit = finding["unit"]
+    if unit.get("nothing_to_restore"):
+        return "nothing was ever deployed to it, so there is nothing to go back to"
+    if unit.get("removed") and unit.get("changed"):
+        return "there was no unit before: it would be removed, and the server stopped"
     written = "the unit would be written; " if unit.get("changed") else ""
     if unit.get("restart_needed"):
         return "%sthe server would be restarted: %s" % (written, unit["restart_reason"])

@@ -20,16 +20,20 @@ ASKED_AT_LOOPBACK = ("0.0.0.0", "::", "")
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """Where a server listens. ``host`` is ``""`` and ``port`` 0 where its command line names none."""
+    """Where a server listens. ``host`` is ``""`` and ``port`` 0 where its command line names none.
+
+    With a ``node_rank`` above 0 only a dummy listens there.
+    """
 
     host: str
     port: int
     tls: bool
+    node_rank: int = 0
 
     @classmethod
     def of(cls, text):
         """From a unit's text, or from its command line."""
-        return cls(unit_file.host(text), unit_file.port(text), bool(_TLS_FLAG.search(text)))
+        return cls(unit_file.host(text), unit_file.port(text), bool(_TLS_FLAG.search(text)), unit_file.node_rank(text))
 
     @property
     def asked_at(self):

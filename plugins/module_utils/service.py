@@ -137,6 +137,15 @@ def process_environment(pid):
     return dict(entry.partition("=")[::2] for entry in decoded)
 
 
+def process_command(pid):
+    """The command line of process ``pid``, its words separated by spaces; empty when it is gone or may not be read."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as command:
+            return os.fsdecode(command.read()).replace("\0", " ")
+    except OSError:
+        return ""
+
+
 def _executable(exec_start):
     """The program of ``{ path=/opt/sglang/venv/bin/python ; argv[]=… }``. The arguments may hold secrets: left out."""
     _before, found, rest = exec_start.partition("path=")

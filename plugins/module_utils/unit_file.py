@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Pure: the text of a systemd unit: quoting, and the fingerprint that a running instance carries."""
+"""Pure: the text of a systemd unit: quoting, the files it names, the fingerprint that a running instance carries."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ import hashlib
 import re
 
 FINGERPRINT_VARIABLE = "LLMOPS_SGLANG_UNIT"
+# About a tenth of a second.
+GUESS_ROUNDS = 200000
 _FINGERPRINT_LINE = re.compile(r"^Environment=%s=([0-9a-f]+)\n" % FINGERPRINT_VARIABLE, re.MULTILINE)
 _PORT_FLAG = re.compile(r"\s--port[=\s]+\"?([0-9]+)\b")
+_NODE_RANK_FLAG = re.compile(r"\s--node-rank[=\s]+\"?([0-9]+)\b")
 _HOST_FLAG = re.compile(r"\s--host[=\s]+\"?([^\s\"]+)")
+# SGLang's own file of flags, YAML (sglang/srt/server_args_config_parser.py, 0.5.x).
+_CONFIG_FLAG = re.compile(r"\s--config[=\s]+(?:\"([^\"]+)\"|'([^']+)'|([^\s\"']+))")
+_PATTERN = re.compile(r"[*?\[]")
 _SAFE_WORD = re.compile(r"^[A-Za-z0-9_@+=:,./-]+$")
 
 
@@ -21,8 +27,11 @@ def digest(text):
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def with_fingerprint(text):
-    """The unit with the fingerprint of its own text as an environment variable of its service.
+def with_fingerprint(text, parts=()):
+    """The unit with a fingerprint as an environment variable of its service.
+
+    It is the fingerprint of the unit's own text and of its ``parts``, pairs of a path and a content: a running
+    instance shows whether it was started with these.
 
     :raises ValueError: when the text has no ``[Service]`` section to carry it.
     """
@@ -30,7 +39,14 @@ def with_fingerprint(text):
     head, section, body = bare.partition("[Service]\n")
     if not section:
         raise ValueError("the unit has no [Service] section")
-    return "%s%sEnvironment=%s=%s\n%s" % (head, section, FINGERPRINT_VARIABLE, digest(bare)[:16], body)
+    launch = bare + "".join("\0%s\0%s" % (path, _slow_digest(path, content)) for path, content in parts)
+    return "%s%sEnvironment=%s=%s\n%s" % (head, section, FINGERPRINT_VARIABLE, digest(launch)[:16], body)
+
+
+def _slow_digest(path, content):
+    """A unit can be read by everybody, and a part may hold a key: nobody shall find it by trying."""
+    content, path = (text.encode("utf-8", "surrogateescape") for text in (content, path))
+    return hashlib.pbkdf2_hmac("sha256", content, path, GUESS_ROUNDS).hex()
 
 
 def fingerprint(text):
@@ -74,3 +90,45 @@ def host(text):
     """The address that the unit's command line names with ``--host``, the last one counting; ``""`` for none."""
     found = _HOST_FLAG.findall(text)
     return found[-1] if found else ""
+
+
+def node_rank(text):
+    """The rank in its group that a command line gives a server with ``--node-rank``; 0 when it names none."""
+    found = _NODE_RANK_FLAG.findall(text)
+    return int(found[-1]) if found else 0
+
+
+def commanding(texts):
+    """Of the texts of a unit and its drop-ins, in systemd's order, the one whose ``ExecStart=`` is in force."""
+    return ([text for text in texts if sets_exec_start(text)] or list(texts[:1]) or [""])[-1]
+
+
+def sets_exec_start(text):
+    return bool(_values(text, "ExecStart"))
+
+
+def named_files(texts):
+    """Absolute paths of the files that a unit and its drop-ins name with ``--config`` and ``EnvironmentFile=``.
+
+    A path with a specifier, a variable or a pattern is left out: what it leads to is not told here.
+    """
+    found = []
+    for path in [path for text in texts for path in _values(text, "EnvironmentFile")]:
+        # An empty assignment takes back all before it, see systemd.exec(5).
+        found = found + [path.lstrip("-")] if path else []
+    configs = [flag for value in _values(commanding(texts), "ExecStart") for flag in _CONFIG_FLAG.findall(value)]
+    found = [path for path in found if not _PATTERN.search(path)] + ["".join(spellings) for spellings in configs[-1:]]
+    return list(dict.fromkeys(path for path in (_literal(path) for path in found) if path.startswith("/")))
+
+
+def _values(text, name):
+    """What a text assigns to ``name``, continued lines joined, comments left out."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(("#", ";"))]
+    assignments = (line.partition("=") for line in "\n".join(lines).replace("\\\n", " ").splitlines())
+    return [value.strip() for key, _equals, value in assignments if key.strip() == name]
+
+
+def _literal(path):
+    """``path`` without systemd's escapes; ``""`` when a specifier or a variable is left in it."""
+    bare = path.replace("%%", "").replace("$$", "")
+    return "" if "%" in bare or "$" in bare else path.replace("%%", "%").replace("$$", "$")

@@ -15,15 +15,21 @@ description:
   - Writes a systemd unit, checks it with C(systemd-analyze verify) before it replaces the old one, and reloads systemd.
   - Keeps the unit that it replaces as the last known good. A unit that was written but never proven never becomes the
     last known good, so a run that was interrupted can't make it the way back.
+  - A unit is kept with its parts, the other files that decide how its server starts. These are its drop-ins
+    (C(UNIT.d/*.conf) in O(unit_directory)) and the files that it names with C(--config) and C(EnvironmentFile=). A part
+    that was changed together with the unit goes back with it.
+  - What others rest on too is no part and is left alone, namely a file that another unit in O(unit_directory) names,
+    C(/etc/environment), and the drop-ins that the instances of a template share. So are files that are named in other
+    ways, such as certificates, and paths with specifiers, variables or patterns.
   - Says whether the service has to be restarted. This is decided from state, from what the running instance was started
-    with against the unit on disk, and not from what this run changed.
+    with against the unit and its parts on disk, and not from what this run changed.
   - Never starts, stops or restarts anything, except that restoring to "there was no unit" stops the service.
 attributes:
   check_mode:
     description: Predicts the change and the restart, and touches nothing.
     support: full
   diff_mode:
-    description: Shows the unit before and after, with secrets removed.
+    description: Shows the unit and every part that changes before and after, with secrets removed.
     support: full
 options:
   name:
@@ -32,15 +38,19 @@ options:
     default: sglang.service
   state:
     description:
-      - V(present) writes O(content) as the unit.
-      - V(proven) notes that the unit on disk was proven, so that it can become the last known good.
-      - V(restored) puts the last known good back. When there was no unit before, the unit is removed.
+      - V(present) writes O(content) as the unit. What it replaces is kept with the parts that it had when it was proven
+        last; when it never was, with those on disk.
+      - V(proven) notes that the unit on disk was proven with its parts, so that they can become the last known good. A
+        part that was written after the running instance had started was not; then nothing is noted, with a warning.
+      - V(restored) puts the last known good back, drop-ins that it did not have are removed, and what is taken away is
+        kept in C(replaced.tar) beside RV(last_known_good). When there was no unit before, the unit is removed. Where
+        this module never wrote a unit, nothing is changed, see RV(nothing_to_restore).
     type: str
     choices: [present, proven, restored]
     default: present
   content:
     description:
-      - The text of the unit. A fingerprint of it is added to the environment of its service.
+      - The text of the unit. A fingerprint of it and of its parts is added to the environment of its service.
       - Required with O(state=present).
     type: str
   enabled:
@@ -51,7 +61,9 @@ options:
     type: path
     default: /etc/systemd/system
   state_directory:
-    description: Folder below which the last known good is kept, in a folder named after the unit.
+    description:
+      - Folder below which the last known good is kept, in a folder named after the unit. Only root can read that one,
+        since parts may hold keys.
     type: path
     default: /var/lib/llmops-sglang
 """
@@ -68,10 +80,16 @@ EXAMPLES = r"""
     name: sglang.service
   when: unit.restart_needed
 
-- name: Go back to the last known good unit
+- name: Go back to the last known good unit, with its drop-ins and its config file
   llmops.sglang.service_unit:
     name: sglang.service
     state: restored
+  register: back
+
+- name: Say that there was no way to go
+  ansible.builtin.debug:
+    msg: Nothing was ever deployed to this host.
+  when: back.nothing_to_restore
 """
 
 RETURN = r"""
@@ -80,17 +98,36 @@ path:
   type: str
   returned: always
   sample: /etc/systemd/system/sglang.service
+files:
+  description: The unit and its parts, the files that decide how its server starts. Those that don't exist are left out.
+  type: list
+  elements: str
+  returned: always
+  sample:
+    - /etc/systemd/system/sglang.service
+    - /etc/systemd/system/sglang.service.d/limits.conf
+    - /etc/sglang/server.yaml
 unproven:
   description: Whether the unit on disk was written by this module and is not proven yet.
   type: bool
   returned: always
 last_known_good:
-  description: File with the unit that O(state=restored) would put back; empty when nothing was replaced yet.
+  description:
+    - File with the unit that O(state=restored) would put back; empty when nothing was replaced yet. The archive
+      C(last_known_good.tar) beside it holds the unit with its parts, below their paths.
   type: str
   returned: always
   sample: /var/lib/llmops-sglang/sglang.service/last_known_good.service
+nothing_to_restore:
+  description:
+    - Whether O(state=restored) had nothing to do because this module never wrote this unit on this host. The host was
+      left as it is, so RV(restart_needed) is false.
+  type: bool
+  returned: always
 removed:
-  description: Whether there is no unit, because there was none before and O(state=restored) took it away.
+  description:
+    - Whether there is no unit. After O(state=restored) there was none before, so no server is there to be asked. This
+      holds too where RV(nothing_to_restore) is true and there is no unit.
   type: bool
   returned: always
 port:
@@ -107,8 +144,16 @@ tls:
   description: Whether the unit's server is told to speak TLS (C(--ssl-certfile)).
   type: bool
   returned: always
+node_rank:
+  description: Rank that the unit gives its server in a group of nodes that are one server; 0 when it serves alone.
+  type: int
+  returned: always
+running_node_rank:
+  description: The same of the server that runs now, from its command line; 0 when none runs.
+  type: int
+  returned: always
 restart_needed:
-  description: Whether the running instance was started with anything else than the unit on disk.
+  description: Whether the running instance was started with anything else than the unit and its parts on disk.
   type: bool
   returned: always
 restart_reason:
@@ -143,11 +188,29 @@ import tempfile
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.llmops.sglang.plugins.module_utils import service, unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils import launch_parts, service, unit_file
+from ansible_collections.llmops.sglang.plugins.module_utils.kept_launch import UNIT_MODE
+from ansible_collections.llmops.sglang.plugins.module_utils.launch_file import LaunchFile
 from ansible_collections.llmops.sglang.plugins.module_utils.redaction import Redactor
-from ansible_collections.llmops.sglang.plugins.module_utils.restart_decision import restart_reason
+from ansible_collections.llmops.sglang.plugins.module_utils.restart_decision import is_newer, restart_reason
 from ansible_collections.llmops.sglang.plugins.module_utils.server_url import Endpoint
 from ansible_collections.llmops.sglang.plugins.module_utils.unit_store import UnitStore
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What a state did, or would do: the unit's text and age and its parts afterwards, None standing for no unit.
+
+    ``changes`` are pairs of :class:`LaunchFile` before and after; ``changed`` tells of anything else too.
+    """
+
+    text: str
+    written_at: float
+    parts: tuple
+    unproven: bool
+    changed: bool = False
+    changes: tuple = ()
+    nothing_to_restore: bool = False
 
 
 def main():
@@ -168,11 +231,10 @@ def main():
     if "/" in name or not name.endswith(".service"):
         module.fail_json(msg="name is %r: give the name of a service unit, such as sglang.service" % name)
     store = UnitStore(name, module.params["unit_directory"], module.params["state_directory"])
-    change = {"present": install, "proven": mark_proven, "restored": restore}[module.params["state"]]
+    take = {"present": install, "proven": mark_proven, "restored": restore}[module.params["state"]]
     try:
-        before = store.current
-        wanted, changed = change(module, store)
-        module.exit_json(changed=changed, **describe(module, store, before, wanted))
+        step = take(module, store)
+        module.exit_json(changed=step.changed, **describe(module, store, step))
     except service.ServiceError as error:
         module.fail_json(msg=str(error))
     except OSError as error:
@@ -180,45 +242,91 @@ def main():
 
 
 def install(module, store):
-    """Bring the wanted text to disk; returns it and whether anything changed."""
+    """Bring the wanted text to disk."""
+    parts = store.parts_of(module.params["content"])
     try:
-        wanted = unit_file.with_fingerprint(module.params["content"])
+        wanted = unit_file.with_fingerprint(module.params["content"], [(part.path, part.text) for part in parts])
     except ValueError as error:
         module.fail_json(msg="content can't become the unit %s: %s" % (module.params["name"], error))
-    changed = wanted != store.current
+    before = store.on_disk
+    changed = wanted != before.text
     if changed:
         check_unit(module, wanted)
         if not module.check_mode:
-            instance = service.read_instance(module.run_command, module.params["name"])
-            store.install(wanted, current_runs=not why_restart(store, store.current or "", instance))
+            replace_unit(module, store, before, wanted)
     reload_systemd(module, changed)
-    return wanted, enable(module) or changed
+    changed = enable(module) or changed
+    if wanted == before.text:
+        return Step(wanted, before.unit.written_at, parts, store.unproven, changed)
+    after = LaunchFile(store.path, wanted, UNIT_MODE, (0, 0), time.time())
+    return Step(wanted, after.written_at, parts, True, changed, ((before.unit, after),))
+
+
+def replace_unit(module, store, before, wanted):
+    """Write the unit, having told the store what of the launch on disk the running instance was started with."""
+    instance = service.read_instance(module.run_command, module.params["name"])
+    unit_runs = before.unit and not why_restart(store, before.text, before.unit.written_at, (), instance)
+    parts_run = instance.main_pid > 0 and not is_newer(store.parts_changed_at(before), start_of(instance))
+    store.install(wanted, unit_runs=unit_runs, parts_run=parts_run)
 
 
 def mark_proven(module, store):
     """Take the candidate's mark away; the unit on disk stays as it is."""
-    changed = store.unproven
-    if changed and not module.check_mode:
+    launch = store.on_disk
+    unproven = store.unproven
+    written_at = launch.unit.written_at if launch.unit else 0.0
+    instance = service.read_instance(module.run_command, module.params["name"])
+    late = [part.path for part in launch.parts if instance.main_pid and is_newer(part.written_at, start_of(instance))]
+    if unproven and late:
+        module.warn(
+            "%s can't be noted as proven: %s was written after the running instance had started. Run the proof again."
+            % (module.params["name"], late[0])
+        )
+    elif unproven and not module.check_mode:
         store.mark_proven()
-    return store.current, changed
+    marked = unproven and not late
+    return Step(launch.text, written_at, launch.parts, unproven and not marked, marked)
 
 
 def restore(module, store):
-    """Put the last known good back; returns its text (None: no unit) and whether the disk changed."""
+    """Put the last known good back, where there is one."""
     good = store.last_known_good
     if good is None:
-        module.fail_json(
-            msg="There is no last known good of %s in %s: nothing was replaced by this collection on this host"
-            % (module.params["name"], module.params["state_directory"])
-        )
-    wanted = good or None
-    changed = wanted != store.current
+        return stay(module, store)
+    instance = service.read_instance(module.run_command, module.params["name"])
+    changes = store.way_back(start_of(instance) if instance.main_pid else 0.0)
     if not module.check_mode:
-        if wanted is None:
+        if good.unit is None:
             module.run_command(["systemctl", "disable", "--now", module.params["name"]])
-        store.restore()
-    reload_systemd(module, changed)
-    return wanted, changed
+        store.restore(changes)
+    reload_systemd(module, bool(changes))
+    parts = parts_after(changes, store, good.text)
+    unit = next((after for _before, after in changes if after and after.path == store.path), store.on_disk.unit)
+    written_at = unit.written_at if good.unit else 0.0
+    return Step(good.text, written_at, parts, False, bool(changes), tuple(changes))
+
+
+def parts_after(changes, store, text):
+    """The parts of a unit with this text when the changes are made, or will be."""
+    parts = {part.path: part for part in store.parts_of(text or "")}
+    for before, after in changes:
+        path = (before or after).path
+        parts.pop(path, None)
+        if after and path != store.path:
+            parts[path] = after
+    return tuple(parts[path] for path in sorted(parts))
+
+
+def stay(module, store):
+    """Leave a host alone that has no last known good, because nothing was ever replaced on it."""
+    if store.unproven:
+        module.fail_json(
+            msg="There is no last known good of %s in %s, and the unit on disk was never proven: put back by hand what "
+            "was there before, or deploy again" % (module.params["name"], module.params["state_directory"])
+        )
+    launch = store.on_disk
+    written_at = launch.unit.written_at if launch.unit else 0.0
+    return Step(launch.text, written_at, launch.parts, False, nothing_to_restore=True)
 
 
 def check_unit(module, text):
@@ -263,39 +371,62 @@ def enable(module):
     return True
 
 
-def why_restart(store, text, instance):
-    """Why the running instance is not the one that a unit with this text starts; empty when it is."""
-    modified = store.modified_at()
+def why_restart(store, text, written_at, parts, instance):
+    """Why the running instance is not the one that a unit with this text, age and parts starts; empty when it is."""
     return restart_reason(
         instance,
         unit_file.fingerprint(text),
         service.process_environment(instance.main_pid).get(unit_file.FINGERPRINT_VARIABLE, ""),
-        time.time() if modified is None or text != store.current else modified,
-        time.time() - time.monotonic() + instance.started_monotonic,
+        written_at,
+        start_of(instance),
+        {called(store, part): part.written_at for part in parts},
     )
 
 
-def describe(module, store, before, wanted):
+def start_of(instance):
+    """When an instance was started, in seconds since the epoch."""
+    return time.time() - time.monotonic() + instance.started_monotonic
+
+
+def called(store, part):
+    kind = "drop-in" if launch_parts.is_own_drop_in(store.path, part.path) else "file"
+    return "the %s %s" % (kind, part.path)
+
+
+def describe(module, store, step):
     """The result: where the unit stands, what runs, and whether that needs a restart."""
     instance = service.read_instance(module.run_command, module.params["name"])
-    reason = "" if wanted is None else why_restart(store, wanted, instance)
-    redactor = Redactor()
+    stays = step.text is None or step.nothing_to_restore
+    reason = "" if stays else why_restart(store, step.text, step.written_at, step.parts, instance)
     return {
         "path": store.path,
-        "unproven": store.unproven or (module.check_mode and wanted != before),
+        "files": [store.path] * (step.text is not None) + [part.path for part in step.parts],
+        "unproven": step.unproven,
         "last_known_good": "" if store.last_known_good is None else store.last_known_good_path,
-        "removed": wanted is None,
-        **dataclasses.asdict(Endpoint.of(wanted or "")),
+        "nothing_to_restore": step.nothing_to_restore,
+        "removed": step.text is None,
+        **dataclasses.asdict(Endpoint.of(unit_file.commanding(texts_of(store, step)))),
+        "running_node_rank": unit_file.node_rank(service.process_command(instance.main_pid)),
         "restart_needed": bool(reason),
         "restart_reason": reason,
         "instance": instance.summary(),
-        "diff": {
-            "before_header": store.path,
-            "after_header": store.path,
-            "before": redactor.redact(before or ""),
-            "after": redactor.redact(wanted or ""),
-        },
+        "diff": [difference(before, after) for before, after in step.changes],
     }
+
+
+def texts_of(store, step):
+    """The texts that make the unit's command line: its own, then those of its drop-ins."""
+    drop_ins = [part.text for part in step.parts if launch_parts.is_own_drop_in(store.path, part.path)]
+    return [step.text or "", *drop_ins]
+
+
+def difference(before, after):
+    """One file's entry of a diff, without secrets."""
+    path = (before or after).path
+    # Surrogates stand for bytes that are no UTF-8, and can't be printed.
+    texts = [file.text.encode("utf-8", "surrogateescape") if file else b"" for file in (before, after)]
+    shown = [Redactor().redact(text.decode("utf-8", "replace")) for text in texts]
+    return {"before_header": path, "after_header": path, "before": shown[0], "after": shown[1]}
 
 
 if __name__ == "__main__":

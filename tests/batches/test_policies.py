@@ -98,3 +98,23 @@ def test_a_rollback_goes_batch_by_batch_too(fleet):
     assert run.exit_code == 2
     assert "There is no last known good." in run.records["gpu01"]["reason"]
     assert run.calls["gpu02"] == []
+
+
+def test_a_rollback_skips_hosts_that_were_never_deployed_to(fleet):
+    fleet.add("gpu01", service_unit__restored={"changed": False, "restart_needed": False, "nothing_to_restore": True})
+    fleet.add("gpu02")
+    run = fleet.run("rollback_mtp")
+    assert run.exit_code == 0
+    assert {host: record["action"] for host, record in run.records.items()} == {
+        "gpu01": "skipped",
+        "gpu02": "rolled_back",
+    }
+    assert run.calls["gpu01"] == ["mtp_preflight", "service_unit restored"]
+
+
+def test_a_rollback_has_a_plan_too(fleet):
+    fleet.add("gpu01")
+    run = fleet.run("rollback_mtp", "--check")
+    assert run.exit_code == 0
+    assert "gpu01  the unit would be written; the server would be restarted: scripted" in run.output
+    assert run.calls["gpu01"] == ["mtp_preflight", "service_unit restored", "service_restart"]

@@ -120,6 +120,12 @@ def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
     assert (record["verdict"], record["action"]) == (verdict, "rolled_back")
 
 
+def test_a_rollback_of_a_host_that_was_never_deployed_to_is_skipped():
+    record = outcome.rollback_outcome({"restored": {"nothing_to_restore": True, "removed": False}})
+    assert (record["verdict"], record["action"]) == ("proven", "skipped")
+    assert "nothing to go back to" in record["reason"]
+
+
 @pytest.mark.parametrize("step", ["unit", "restart", "verify", "ready", "prove", "soak", "admitted", "marked"])
 def test_a_host_that_was_lost_on_the_way_is_never_proven(step):
     steps = {"unit": WRITTEN, "restart": RESTARTED, "verify": PROVEN, "prove": PROVEN, "soak": PROVEN}

@@ -24,6 +24,12 @@ def test_each_host_has_its_batch_and_what_would_become_of_it():
     assert text[2] == "  batch 2  gpu02  nothing to do but to prove it again"
 
 
+def test_what_going_back_would_do():
+    text = plan_of(first={"changed": False, "nothing_to_restore": True}, second={"changed": True, "removed": True})
+    assert "there is nothing to go back to" in text[1]
+    assert "it would be removed, and the server stopped" in text[2]
+
+
 def test_a_host_that_can_not_be_deployed_says_why():
     findings = {"gpu01": finding(problem="No draft path."), "gpu02": finding(), "gpu03": finding()}
     assert plan.lines(BATCHES, findings, {})[1].endswith("can't be deployed: No draft path.")

@@ -38,3 +38,14 @@ def test_a_restored_foreign_unit_that_runs_already_needs_nothing():
 def test_a_service_that_waits_for_its_next_try_is_restarted_although_the_units_agree():
     waiting = instance("activating", main_pid=0)
     assert "no running process" in restart_reason(waiting, "", "", unit_modified_at=100.0, started_at=100.0)
+
+
+@pytest.mark.parametrize("running", ["abc", "def", ""])
+def test_a_part_written_after_the_start_is_named(running):
+    parts = {"the drop-in /a.conf": 100.0, "the file /b.yaml": 200.0}
+    reason = restart_reason(instance(), "abc", running, 100.0, 101.0, parts)
+    assert reason == "the file /b.yaml was written after the running instance had started"
+
+
+def test_parts_that_are_older_than_the_instance_need_nothing():
+    assert restart_reason(instance(), "abc", "abc", 100.0, 101.0, {"the drop-in /a.conf": 102.0}) == ""

@@ -27,6 +27,17 @@ def test_another_text_has_another_fingerprint():
     )
 
 
+def test_another_part_makes_another_fingerprint():
+    launches = [(), [("/a", "1")], [("/a", "2")], [("/b", "1")], [("/a", "1"), ("/b", "1")]]
+    fingerprints = {unit_file.fingerprint(unit_file.with_fingerprint(UNIT, parts)) for parts in launches}
+    assert len(fingerprints) == len(launches)
+
+
+def test_marking_again_with_other_parts_replaces_the_mark():
+    first = unit_file.with_fingerprint(UNIT, [("/a", "1")])
+    assert unit_file.with_fingerprint(first) == unit_file.with_fingerprint(UNIT)
+
+
 def test_a_unit_that_this_collection_did_not_write_has_no_fingerprint():
     assert unit_file.fingerprint(UNIT) == ""
 
@@ -100,3 +111,58 @@ def test_the_address_is_read_from_the_command_line(text, host):
 def test_a_command_has_a_line_per_flag():
     line = unit_file.exec_line(["/x/python", "-m", "server", "--port", "1", "--trust", "--name", "a b"])
     assert line.split(" \\\n    ") == ["/x/python -m server", "--port 1", "--trust", '--name "a b"']
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("ExecStart=/x --config /etc/s.yaml --port 1", ["/etc/s.yaml"]),
+        ("ExecStart=/x --config=/etc/s.yaml", ["/etc/s.yaml"]),
+        ("ExecStart=/x \\\n    --port 1 \\\n    --config /etc/s.yaml", ["/etc/s.yaml"]),
+        ('ExecStart=/x --config "/etc/my server.yaml"', ["/etc/my server.yaml"]),
+        ("ExecStart=/x --config /etc/100%%.yaml", ["/etc/100%.yaml"]),
+        ("ExecStart=/x --config /etc/%i.yaml", []),
+        ("ExecStart=/x --config ${CONFIG}", []),
+        ("ExecStart=/x --config server.yaml", []),
+        ("ExecStart=/x --config-dir /etc", []),
+        ("# ExecStart=/x --config /etc/s.yaml", []),
+        ("Environment=A=--config /etc/s.yaml", []),
+        ("EnvironmentFile=/etc/a\nEnvironmentFile=-/etc/b", ["/etc/a", "/etc/b"]),
+        ("EnvironmentFile=/etc/a\nEnvironmentFile=\nEnvironmentFile=/etc/b", ["/etc/b"]),
+        ("EnvironmentFile=/etc/sglang/*.env", []),
+        ("", []),
+    ],
+)
+def test_the_files_that_a_unit_names_are_found(text, files):
+    assert unit_file.named_files(["[Service]\n%s\n" % text]) == files
+
+
+def test_drop_ins_add_files_and_may_take_back_the_units_own():
+    unit = "ExecStart=/x --config /etc/unit.yaml\nEnvironmentFile=/etc/unit.env\n"
+    assert unit_file.named_files([unit, "EnvironmentFile=/etc/a.env\n"]) == [
+        "/etc/unit.env",
+        "/etc/a.env",
+        "/etc/unit.yaml",
+    ]
+    assert unit_file.named_files([unit, "EnvironmentFile=\nExecStart=\nExecStart=/y --config /etc/a.yaml\n"]) == [
+        "/etc/a.yaml"
+    ]
+
+
+def test_the_last_command_line_is_in_force():
+    texts = ["ExecStart=/x", "LimitNOFILE=1", "ExecStart = /y", "#ExecStart=/z"]
+    assert unit_file.commanding(texts) == "ExecStart = /y"
+    assert unit_file.commanding(["[Service]"]) == "[Service]"
+
+
+@pytest.mark.parametrize(
+    ("text", "rank"),
+    [
+        ("ExecStart=/usr/bin/python3 \\\n    --nnodes 2 \\\n    --node-rank 1\n", 1),
+        ("python -m sglang.launch_server --node-rank=3 --port 1", 3),
+        ("python --node-rank 1 --node-rank 0", 0),
+        ("python --port 30000", 0),
+    ],
+)
+def test_the_rank_of_a_server_in_its_group(text, rank):
+    assert unit_file.node_rank(text) == rank
