@@ -65,10 +65,11 @@ demo-clean: collection ## Remove the nodes of the demo
 	@tests/demo/clean
 
 .PHONY: bench
-bench: collection ## How fast the evidence is read, and how soon readiness is seen
+bench: collection ## How fast the evidence is read, how soon readiness is seen, what a host costs the controller
 	@$(tooling)/debian-packages systemd-journal-remote
 	@python tests/bench/run.py
 	@PYTHONPATH=$(collections) python tests/bench/readiness.py
+	@python tests/bench/scale.py --check --load-seconds 10 10
 
 .PHONY: clean
 clean: demo-clean ## Remove the demo, and everything that was built here

@@ -72,7 +72,13 @@ class ActionModule(ActionBase):
                 stale = lock_of(book).take(book.rollout)
         if stale:
             Display().warning("The run of %s died, and its lock on the ledger was taken over." % stale)
-        return {"rollout": book.rollout, "ledger": book.folder, "taken_over": stale, "batches": planned}
+        return {
+            "rollout": book.rollout,
+            "ledger": book.folder,
+            "taken_over": stale,
+            "batches": planned,
+            "groups": group.all_groups(list(task_vars["ansible_play_hosts_all"]), task_vars["hostvars"]),
+        }
 
     def _check(self, book, args, task_vars):
         batch_hosts = list(task_vars["ansible_play_batch"])

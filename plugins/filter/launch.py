@@ -46,7 +46,8 @@ def launch_mistake(launch, overrides=None, task_files=()):
         conditions.Expectations.from_options(launch_command.launch_expectations(launch, overrides))
     except (launch_command.LaunchError, conditions.ExpectationError) as error:
         return str(error)
-    wrong = group.mistake(launch.get("group"), launch.get("members"), launch.get("dist_init_addr"))
+    members, address, size = (launch.get(name) for name in ("members", "dist_init_addr", "group_size"))
+    wrong = group.mistake(launch.get("group"), members, address, int(size or 0))
     if wrong:
         return wrong
     missing = [name for name in task_files if name and not os.path.isfile(name)]

@@ -21,10 +21,20 @@ def members_of(name, variables):
     return {host: _rank(variables[host]) for host in variables if variables[host].get("mtp_group") == name}
 
 
-def mistake(name, members, dist_init_addr):
-    """What is wrong with a group, as a sentence; ``""`` when nothing is."""
+def mistake(name, members, dist_init_addr, size=0):
+    """What is wrong with a group, as a sentence; ``""`` when nothing is.
+
+    :arg size: how many hosts it has to have; 0 for as many as the inventory names.
+    """
     if not name:
         return ""
+    if size and len(members) != size:
+        return "mtp_group %s has %d hosts in this inventory (%s), and mtp_group_size is %d: a group acts as one." % (
+            name,
+            len(members),
+            ", ".join(members),
+            size,
+        )
     if sorted(members.values()) != list(range(len(members))):
         ranks = ", ".join("%s: %s" % member for member in members.items())
         return "mtp_group %s has the mtp_node_ranks %s: give each of its hosts its own, from 0 to %d." % (
@@ -66,6 +76,17 @@ def all_may_start_again(members, variables):
     return all(variables[host].get("mtp__may_start_again") for host in members)
 
 
+def all_groups(hosts, variables):
+    """Each group that one of ``hosts`` is in, with all its members; one walk over the inventory for all of them."""
+    wanted = set(groups_of(hosts, variables).values())
+    groups = {name: {} for name in wanted}
+    for host in variables if wanted else ():
+        name = variables[host].get("mtp_group")
+        if name in wanted:
+            groups[name][host] = _rank(variables[host])
+    return groups
+
+
 def groups_of(hosts, variables):
     """The hosts among ``hosts`` that belong to a group, each with the name of its group."""
     named = {host: variables[host].get("mtp_group") for host in hosts}
@@ -77,9 +98,7 @@ def incomplete(hosts, variables):
 
     :arg hosts: the hosts of the run, in its order.
     """
-    taking_part = groups_of(hosts, variables)
-    for name in dict.fromkeys(taking_part.values()):
-        members = members_of(name, variables)
+    for name, members in all_groups(hosts, variables).items():
         missing = [host for host in members if host not in hosts]
         if missing:
             return "%s of mtp_group %s is not part of this run, and a group acts as one: name all of it in --limit." % (

@@ -138,6 +138,14 @@ batches:
   elements: int
   returned: with O(state=opened)
   sample: [1, 2, 10, 7]
+groups:
+  description: Each group of hosts that serve one model together (C(mtp_group)), with its hosts and their ranks.
+  type: dict
+  returned: with O(state=opened)
+  sample:
+    qwen-large:
+      gpu01: 0
+      gpu02: 1
 take_back:
   description: Hosts of the batch that have to go back because another host of it lacks proof.
   type: list

@@ -17,7 +17,7 @@ def add_group(fleet, *scripts, name="a", first=1):
 
 
 def test_a_group_is_deployed_in_one_batch_and_only_rank_0_is_asked(fleet):
-    add_group(fleet, {}, {})
+    add_group(fleet, {}, {"service_unit__present": {"running_node_rank": 1}})
     fleet.add("gpu03")
     run = fleet.run(mtp_batches=[1])
     assert run.exit_code == 0
@@ -80,6 +80,14 @@ def test_the_plan_says_which_servers_are_restarted_with_their_group(fleet):
     add_group(fleet, {"service_unit__present": NO_RESTART}, {})
     run = fleet.run("deploy_mtp", "--check")
     assert "gpu01  the server would be restarted: another server of its group has to be restarted" in run.output
+
+
+def test_a_server_that_served_alone_is_drained_before_it_joins_a_group(fleet):
+    add_group(fleet, {}, {})
+    run = fleet.run(mtp_router_urls=["http://router:30100"])
+    assert run.exit_code == 0
+    assert "router_worker drained" in run.calls["gpu02"]
+    assert "router_worker present" not in run.calls["gpu02"]
 
 
 def test_a_group_where_nothing_is_to_be_done_is_left_running(fleet):

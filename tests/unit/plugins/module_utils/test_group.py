@@ -38,6 +38,17 @@ def test_the_hosts_have_to_know_where_to_meet():
     assert group.mistake("a", {"x": 0, "y": 1}, "10.0.0.1:20000") == ""
 
 
+def test_a_group_that_was_cut_is_told_by_its_size():
+    cut = group.mistake("a", {"x": 0}, "10.0.0.1:20000", size=2)
+    assert "has 1 hosts in this inventory (x), and mtp_group_size is 2" in cut
+    assert group.mistake("a", {"x": 0, "y": 1}, "10.0.0.1:20000", size=2) == ""
+
+
+def test_all_groups_of_a_run_are_found_with_all_their_hosts():
+    assert group.all_groups(["gpu02", "gpu03"], FLEET) == {"a": {"gpu01": 0, "gpu02": 1}}
+    assert group.all_groups(["gpu03"], FLEET) == {}
+
+
 def test_a_rank_that_is_no_number_is_a_mistake():
     members = group.members_of("a", {"x": {"mtp_group": "a", "mtp_node_rank": "first"}})
     assert "mtp_node_ranks x: -1" in group.mistake("a", members, "10.0.0.1:20000")
