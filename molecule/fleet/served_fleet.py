@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import json
 import pathlib
 import socket
 import time
+from urllib.parse import urlsplit
 
 from testinfra.utils.ansible_runner import AnsibleRunner
+
+from fleet import waiting
+from fleet.podman import podman
 
 UNIT = "/etc/systemd/system/sglang.service"
 # What every node runs before anything is deployed.
@@ -40,6 +45,10 @@ class Node:
     name: str
     shell: object
     url: str
+
+    @property
+    def address(self):
+        return urlsplit(self.url).hostname
 
     @property
     def has_old_unit(self):
@@ -96,12 +105,31 @@ class Fleet:
         """Every node on the unit it had at first, with nothing kept from a deployment."""
         self.of_each(lambda node: node.shell.check_output(START_OVER, OLD_UNIT))
 
+    def reboot(self, name):
+        """Reboot a node in order, and wait until it lets commands run again."""
+        address = self.nodes[name].address
+        container = _container_at(address)
+        podman("restart", "--time=20", container)
+        waiting.until_booted(container)
+        waiting.until_sshd_answers(container, address)
+
     def own_address(self):
         """This machine's address as the nodes see it. No packet is sent."""
-        address = next(iter(self.nodes.values())).url.split("//")[1].split(":")[0]
+        address = next(iter(self.nodes.values())).address
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((address, PORT))
             return probe.getsockname()[0]
+
+
+def _container_at(address):
+    """The container that has this address in its network."""
+    running = json.loads(podman("inspect", *podman("ps", "--quiet").split()))
+    return next(
+        container["Id"]
+        for container in running
+        for network in container["NetworkSettings"]["Networks"].values()
+        if network["IPAddress"] == address
+    )
 
 
 def wait_until(happened, what):

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 # The steps that judge, the last one first: what came later knows more.
 JUDGES = ("soak", "prove", "verify")
+# How Ansible calls a module that ended without a result (core 2.19 and newer, core before).
+CUT_OFF = ("Module result deserialization failed", "MODULE FAILURE")
 
 
 def deployment_outcome(steps):
@@ -105,6 +107,8 @@ def _reason(steps):
     if not failure:
         return _proof(steps) or "The server without MTP is ready."
     reason = _sentence(failure.get("msg") or "A step failed without saying why.")
+    if reason.startswith(CUT_OFF):
+        reason = "A step on the host was cut off, as when it reboots or kills the process. Ansible says: " + reason
     if not node_was_changed(steps):
         return reason + " Nothing was changed on this host."
     return "%s %s" % (reason, _restored_sentence(_step(steps, "restored")))

@@ -45,8 +45,8 @@ def test_a_group_goes_back_when_its_follower_loads_no_draft(fleet, run):
 
 def group(fleet):
     """Host variables of a group of two; each had a server of its own before."""
-    address = fleet.nodes[LEADER].url.split("//")[1].split(":")[0]
-    shared = {"mtp_group": "pair", "mtp_dist_init_addr": "%s:%d" % (address, MEETING_PORT)}
+    address = "%s:%d" % (fleet.nodes[LEADER].address, MEETING_PORT)
+    shared = {"mtp_group": "pair", "mtp_group_size": 2, "mtp_dist_init_addr": address}
     return {host: dict(shared, mtp_node_rank=rank) for rank, host in enumerate((LEADER, FOLLOWER))}
 
 

@@ -120,6 +120,12 @@ def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
     assert (record["verdict"], record["action"]) == (verdict, "rolled_back")
 
 
+def test_a_module_that_was_cut_off_is_called_that():
+    cut_off = {"msg": "Module result deserialization failed: No start of json char found"}
+    record = outcome.deployment_outcome({"unit": WRITTEN, "failure": cut_off, "restored": {"ready": True}})
+    assert record["reason"].startswith("A step on the host was cut off, as when it reboots")
+
+
 def test_a_rollback_of_a_host_that_was_never_deployed_to_is_skipped():
     record = outcome.rollback_outcome({"restored": {"nothing_to_restore": True, "removed": False}})
     assert (record["verdict"], record["action"]) == ("proven", "skipped")
