@@ -69,7 +69,7 @@ bench: collection ## How fast the evidence is read, how soon readiness is seen, 
 	@$(tooling)/debian-packages systemd-journal-remote
 	@python tests/bench/run.py
 	@PYTHONPATH=$(collections) python tests/bench/readiness.py
-	@python tests/bench/scale.py --check --load-seconds 10 10
+	@python tests/bench/scale.py --load-seconds 10 10
 
 .PHONY: clean
 clean: demo-clean ## Remove the demo, and everything that was built here

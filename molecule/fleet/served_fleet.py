@@ -51,8 +51,13 @@ class Node:
         return urlsplit(self.url).hostname
 
     @property
+    def unit(self):
+        """The text of the unit on disk."""
+        return self.shell.file(UNIT).content_string
+
+    @property
     def has_old_unit(self):
-        return self.shell.file(UNIT).content_string == OLD_UNIT
+        return self.unit == OLD_UNIT
 
     @property
     def invocation(self):

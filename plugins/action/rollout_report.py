@@ -55,7 +55,7 @@ class ActionModule(ActionBase):
         return {
             "changed": False,
             "failed": bool(problems),
-            "msg": "%d of %d hosts could be deployed" % (len(args["hosts"]) - len(problems), len(args["hosts"])),
+            "msg": "%d of %d hosts would fail" % (len(problems), len(args["hosts"])),
             "hosts": {},
         }
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ansible.errors import AnsibleFilterError
 from ansible_collections.llmops.sglang.plugins.module_utils import group
 
 
@@ -33,6 +34,21 @@ def group_wants_restart(hostvars, members, result):
     return group.restart_wanted(members, hostvars, result)
 
 
+def group_generation(hostvars, members):
+    """What the units of all hosts of a group have in common; empty without a group."""
+    return group.generation(members, hostvars)
+
+
+def group_going_back(hostvars, members):
+    """The hosts of a group that have to leave their unit when the group goes back."""
+    try:
+        kept = {host: hostvars[host].get("mtp__kept") or {} for host in members}
+        # A host that was lost said nothing.
+        return group.going_back({host: found for host, found in kept.items() if "generation" in found})
+    except group.NoWayBack as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
 def group_may_start_again(hostvars, members):
     """Whether no host of the group knows a reason against one more start of all of them."""
     return group.all_may_start_again(members, hostvars)
@@ -48,4 +64,6 @@ class FilterModule:
             "group_hindrance": group_hindrance,
             "group_wants_restart": group_wants_restart,
             "group_may_start_again": group_may_start_again,
+            "group_generation": group_generation,
+            "group_going_back": group_going_back,
         }

@@ -216,7 +216,7 @@ def _out_of_memory(failure, facts, dialect):
 def _no_room(failure, facts, dialect):
     if not NO_ROOM_FOR_CACHE.search(failure.text):
         return None
-    remedy = memory_advice.higher(facts) + (
+    remedy = memory_advice.higher(facts, failure.text) + (
         " If it is out of memory then, this GPU has no room for target, draft and cache: use more ranks or a smaller"
         " draft."
     )

@@ -10,6 +10,11 @@ maps the hosts of one group to their ranks.
 
 from __future__ import annotations
 
+import hashlib
+import re
+
+HINDERED = "Of its mtp_group"
+_ADDRESS = re.compile(r"^(\[[0-9A-Fa-f:.]+\]|[^:\s]+):[0-9]{1,5}$")
 # How far a host came, in the order of the way back; a host that is not on it has come to none of these.
 GOING_BACK = ("going back", "out of the routers")
 
@@ -42,8 +47,11 @@ def mistake(name, members, dist_init_addr, size=0):
             ranks,
             len(members) - 1,
         )
-    if not dist_init_addr:
-        return "mtp_dist_init_addr is empty: give HOST:PORT of rank 0, as the others of mtp_group %s reach it." % name
+    if not _ADDRESS.match(str(dist_init_addr or "")):
+        return "mtp_dist_init_addr is %r: give HOST:PORT of rank 0, as the others of mtp_group %s reach it." % (
+            dist_init_addr,
+            name,
+        )
     return ""
 
 
@@ -60,15 +68,50 @@ def hindrance(stage, members, variables):
     missing = behind(stage, members, variables)
     if not missing:
         return ""
-    return "Of its mtp_group %s did not get through this step (%s), and a group acts as one." % (
-        " and ".join(missing),
-        stage,
-    )
+    hosts = " and ".join(missing)
+    return "%s %s did not get through this step (%s), and a group acts as one." % (HINDERED, hosts, stage)
+
+
+def is_hindrance(reason):
+    """Whether this is what :func:`hindrance` said: the host itself has shown nothing wrong."""
+    return reason.startswith(HINDERED)
 
 
 def restart_wanted(members, variables, result):
     """Whether the server of any host of the group has to be restarted, by the ``service_unit`` result of that name."""
     return any((variables[host].get(result) or {}).get("restart_needed") for host in members)
+
+
+def generation(members, variables):
+    """What the units of a group have in common, 16 hexadecimal digits; it changes when any host's launch does."""
+    launches = sorted("%s %s" % (host, variables[host].get("mtp__own_launch")) for host in members)
+    return hashlib.sha256("\n".join(launches).encode()).hexdigest()[:16] if launches else ""
+
+
+class NoWayBack(ValueError):
+    """The hosts of a group have no generation in common to go back to; the text is one sentence for the operator."""
+
+
+def going_back(kept):
+    """The hosts of a group that have to leave their unit, so that all of them are of one generation again.
+
+    A run that was killed may have written, or noted as proven, the units of some hosts only. Where a unit lacks proof,
+    the group goes back to what was before it, and a host that is still there stays. Otherwise all of them go back.
+
+    :arg kept: host to what ``service_unit`` found there (``inspected``).
+    :raises NoWayBack: when that would leave the hosts on different generations.
+    """
+    leaving = [host for host in kept if kept[host].get("unproven")] or list(kept)
+    targets = {kept[host].get("last_known_good_generation") for host in leaving}
+    staying = [host for host in kept if host not in leaving and kept[host].get("generation") in targets]
+    leaving = [host for host in kept if host not in staying]
+    if len({kept[host].get("last_known_good_generation") for host in leaving} | targets) > 1:
+        found = ", ".join("%s: %s" % (host, kept[host].get("last_known_good_generation") or "none") for host in leaving)
+        raise NoWayBack(
+            "The last known good units of the group are not of one generation (%s): a run was killed between them. "
+            "Bring the group to one unit with deploy_mtp.yml, or put units back by hand." % found
+        )
+    return leaving
 
 
 def all_may_start_again(members, variables):

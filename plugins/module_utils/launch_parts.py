@@ -7,8 +7,9 @@
 They are the unit's own drop-ins (``UNIT.d/*.conf`` in the unit's folder) and the files that it names with SGLang's
 ``--config`` and systemd's ``EnvironmentFile=``. A symbolic link is a part as a link, without what it leads to.
 
-Left out is what others rest on too: a file that another unit names, ``/etc/environment``, and the drop-ins that a
-template shares among its instances (``sglang@.service.d``).
+Left out are ``/etc/environment`` and the drop-ins that a template shares among its instances (``sglang@.service.d``).
+A file that another unit names too is a part, since it decides how the server starts, but it is :func:`named_elsewhere`,
+and so it is not put back.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ def find(unit_path, text):
     """The parts of the unit at ``unit_path`` if its text were ``text``: :class:`launch_file.LaunchFile`, by path."""
     drop_ins = own_drop_ins(unit_path)
     named = unit_file.named_files([text, *[drop_in.text for drop_in in drop_ins]])
-    own = [path for path in named if not named_elsewhere(unit_path, path)]
-    files = [launch_file.read(path) for path in own]
+    files = [launch_file.read(path) for path in named if path not in SYSTEM_WIDE]
     return tuple(sorted([*drop_ins, *filter(None, files)], key=lambda file: file.path))
 
 
@@ -47,8 +47,6 @@ def is_own_drop_in(unit_path, path):
 
 def named_elsewhere(unit_path, path):
     """Whether others than the unit at ``unit_path`` rest on the file ``path`` too, as far as their units tell."""
-    if path in SYSTEM_WIDE:
-        return True
     folder = glob.escape(os.path.dirname(unit_path))
     units = glob.glob(folder + "/*.service") + glob.glob(folder + "/*.service.d/*.conf")
     others = [other for other in units if not _is_of(unit_path, other)]

@@ -12,6 +12,8 @@ server's starts.
 
 from __future__ import annotations
 
+from ansible_collections.llmops.sglang.plugins.module_utils import group
+
 # The steps that judge, the last one first: what came later knows more.
 JUDGES = ("soak", "prove", "verify")
 # How Ansible calls a module that ended without a result (core 2.19 and newer, core before).
@@ -38,7 +40,8 @@ def rollback_outcome(steps):
     """Outcome of a rollback that was asked for: proven when the old server is back and ready, or nothing was to do."""
     restored = _step(steps, "restored")
     as_wished = _is_back(restored) or any(restored.get(why) for why in ("removed", "nothing_to_restore", "predicted"))
-    action = "skipped" if restored.get("nothing_to_restore") else "rolled_back"
+    moved = any(_step(steps, step).get("changed") for step in ("unit_restored", "restart_restored"))
+    action = "rolled_back" if moved or not as_wished else "skipped"
     record = _record({}, "proven" if as_wished else "refuted", _restored_sentence(restored), action)
     record["invocation_id"] = (restored.get("instance") or {}).get("invocation_id", "")
     return record
@@ -87,6 +90,8 @@ def _verdict(steps):
     for verdict in verdicts:
         if verdict != "proven":
             return verdict
+    if group.is_hindrance(steps["failure"].get("msg", "")):
+        return "inconclusive"
     return "refuted" if verdicts or node_was_changed(steps) else "inconclusive"
 
 
@@ -132,6 +137,8 @@ def _is_back(restored):
 def _action(steps):
     if not node_was_changed(steps):
         return "untouched" if steps.get("failure") else "skipped"
+    if lost_host(steps) and not _is_back(_step(steps, "restored")):
+        return "deployed"
     return "rolled_back" if steps.get("failure") else "deployed"
 
 

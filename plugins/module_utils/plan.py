@@ -25,7 +25,7 @@ def lines(batches, findings, start_seconds):
 
 def _of_host(finding):
     if finding["problem"]:
-        return "can't be deployed: %s" % finding["problem"]
+        return "would fail: %s" % finding["problem"]
     unit = finding["unit"]
     if unit.get("nothing_to_restore"):
         return "nothing was ever deployed to it, so there is nothing to go back to"
@@ -48,4 +48,4 @@ def _duration(batches, findings, start_seconds):
     if not total:
         return "How long the starts take is not known yet: the ledger has no earlier start of these hosts."
     about = "By the ledger's earlier starts the servers load for about %d s in all." % round(total)
-    return about + (" No earlier start is known of %d hosts." % unknown if unknown else "")
+    return about + (" No earlier start is known of %d of them." % unknown if unknown else "")

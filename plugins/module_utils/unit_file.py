@@ -13,6 +13,7 @@ FINGERPRINT_VARIABLE = "LLMOPS_SGLANG_UNIT"
 # About a tenth of a second.
 GUESS_ROUNDS = 200000
 _FINGERPRINT_LINE = re.compile(r"^Environment=%s=([0-9a-f]+)\n" % FINGERPRINT_VARIABLE, re.MULTILINE)
+_GENERATION_LINE = re.compile(r"^Environment=LLMOPS_SGLANG_GROUP=([0-9a-f]+)$", re.MULTILINE)
 _PORT_FLAG = re.compile(r"\s--port[=\s]+\"?([0-9]+)\b")
 _NODE_RANK_FLAG = re.compile(r"\s--node-rank[=\s]+\"?([0-9]+)\b")
 _HOST_FLAG = re.compile(r"\s--host[=\s]+\"?([^\s\"]+)")
@@ -47,6 +48,12 @@ def _slow_digest(path, content):
     """A unit can be read by everybody, and a part may hold a key: nobody shall find it by trying."""
     content, path = (text.encode("utf-8", "surrogateescape") for text in (content, path))
     return hashlib.pbkdf2_hmac("sha256", content, path, GUESS_ROUNDS).hex()
+
+
+def generation(text):
+    """The generation of its group that a unit's text carries, or ``""``: the same on all hosts of a group."""
+    found = _GENERATION_LINE.search(text or "")
+    return found.group(1) if found else ""
 
 
 def fingerprint(text):

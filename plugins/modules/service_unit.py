@@ -42,11 +42,12 @@ options:
         last; when it never was, with those on disk.
       - V(proven) notes that the unit on disk was proven with its parts, so that they can become the last known good. A
         part that was written after the running instance had started was not; then nothing is noted, with a warning.
+      - V(inspected) changes nothing, and says what is there.
       - V(restored) puts the last known good back, drop-ins that it did not have are removed, and what is taken away is
         kept in C(replaced.tar) beside RV(last_known_good). When there was no unit before, the unit is removed. Where
         this module never wrote a unit, nothing is changed, see RV(nothing_to_restore).
     type: str
-    choices: [present, proven, restored]
+    choices: [present, proven, restored, inspected]
     default: present
   content:
     description:
@@ -118,6 +119,16 @@ last_known_good:
   type: str
   returned: always
   sample: /var/lib/llmops-sglang/sglang.service/last_known_good.service
+generation:
+  description:
+    - What the unit shares with those of the other hosts that serve one model with it, 16 hexadecimal digits from
+      C(LLMOPS_SGLANG_GROUP) in its environment; empty for a host that serves alone.
+  type: str
+  returned: always
+last_known_good_generation:
+  description: The same of the last known good unit.
+  type: str
+  returned: always
 nothing_to_restore:
   description:
     - Whether O(state=restored) had nothing to do because this module never wrote this unit on this host. The host was
@@ -217,7 +228,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "default": "sglang.service"},
-            "state": {"type": "str", "choices": ["present", "proven", "restored"], "default": "present"},
+            "state": {"type": "str", "choices": ["present", "proven", "restored", "inspected"], "default": "present"},
             # Ansible writes a module's options to the node's journal, and a unit's text may hold what is not for it.
             "content": {"type": "str", "no_log": True},
             "enabled": {"type": "bool"},
@@ -231,9 +242,9 @@ def main():
     if "/" in name or not name.endswith(".service"):
         module.fail_json(msg="name is %r: give the name of a service unit, such as sglang.service" % name)
     store = UnitStore(name, module.params["unit_directory"], module.params["state_directory"])
-    take = {"present": install, "proven": mark_proven, "restored": restore}[module.params["state"]]
+    states = {"present": install, "proven": mark_proven, "restored": restore, "inspected": inspect}
     try:
-        step = take(module, store)
+        step = states[module.params["state"]](module, store)
         module.exit_json(changed=step.changed, **describe(module, store, step))
     except service.ServiceError as error:
         module.fail_json(msg=str(error))
@@ -286,6 +297,12 @@ def mark_proven(module, store):
         store.mark_proven()
     marked = unproven and not late
     return Step(launch.text, written_at, launch.parts, unproven and not marked, marked)
+
+
+def inspect(module, store):
+    """Change nothing."""
+    launch = store.on_disk
+    return Step(launch.text, launch.unit.written_at if launch.unit else 0.0, launch.parts, store.unproven)
 
 
 def restore(module, store):
@@ -396,13 +413,16 @@ def called(store, part):
 def describe(module, store, step):
     """The result: where the unit stands, what runs, and whether that needs a restart."""
     instance = service.read_instance(module.run_command, module.params["name"])
+    good = store.last_known_good
     stays = step.text is None or step.nothing_to_restore
     reason = "" if stays else why_restart(store, step.text, step.written_at, step.parts, instance)
     return {
         "path": store.path,
         "files": [store.path] * (step.text is not None) + [part.path for part in step.parts],
         "unproven": step.unproven,
-        "last_known_good": "" if store.last_known_good is None else store.last_known_good_path,
+        "generation": unit_file.generation(step.text),
+        "last_known_good": "" if good is None else store.last_known_good_path,
+        "last_known_good_generation": unit_file.generation(good.text if good else ""),
         "nothing_to_restore": step.nothing_to_restore,
         "removed": step.text is None,
         **dataclasses.asdict(Endpoint.of(unit_file.commanding(texts_of(store, step)))),

@@ -41,6 +41,8 @@ USUAL = {
         "node_rank": 0,
         "running_node_rank": 0,
         "nothing_to_restore": False,
+        "generation": "",
+        "last_known_good_generation": "",
         "instance": INSTANCE,
     },
     "service_restart": {"instance": INSTANCE},

@@ -81,7 +81,10 @@ def test_brakes_that_the_operator_set_in_ansible_change_nothing(fleet, how):
     assert run.exit_code == 2
     assert run.acted_on() == ["gpu01", "gpu02"]
     assert run.records["gpu02"]["action"] == "deployed"
-    assert "1 of 4 hosts proven" in run.output
+    assert run.output.count("TASK [Open the ledger of this rollout]") == 1
+    assert [line for line in run.output.splitlines() if line.endswith("hosts proven, 1 refuted, 2 inconclusive")] == [
+        "1 of 4 hosts proven, 1 refuted, 2 inconclusive"
+    ]
 
 
 def test_an_unreachable_host_stops_later_batches(fleet):
@@ -199,7 +202,7 @@ def test_check_mode_prints_the_plan(fleet):
         in run.output
     )
     assert "batch 2  gpu02  nothing to do but to prove it again" in run.output
-    assert "batch 2  gpu03  can't be deployed: No draft path." in run.output
+    assert "batch 2  gpu03  would fail: No draft path." in run.output
     assert run.exit_code == 2
 
 

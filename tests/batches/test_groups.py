@@ -45,8 +45,8 @@ def test_a_group_goes_back_as_one_when_any_host_of_it_lacks_proof(fleet, rank, h
     assert run.exit_code == 2
     for host in ("gpu01", "gpu02", "gpu03"):
         assert run.records[host]["verdict"] != "proven"
-        assert run.records[host]["action"] == "rolled_back"
         assert run.calls[host][run.calls[host].index("service_unit restored") + 1] == "service_restart"
+        assert run.records[host]["action"] == "rolled_back"
     assert "gpu%02d of its mtp_group" % (rank + 1) not in run.records["gpu%02d" % (rank + 1)]["reason"]
     assert "Of its mtp_group gpu%02d did not" % (rank + 1) in run.records["gpu%02d" % ((rank + 1) % 3 + 1)]["reason"]
     assert run.calls["gpu04"] == []

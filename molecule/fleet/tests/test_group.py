@@ -31,16 +31,22 @@ def test_a_group_is_started_proven_and_taken_back_as_one(fleet, run):
     assert all(fleet.of_each(lambda node: node.ready).values())
 
 
-def test_a_group_goes_back_when_its_follower_loads_no_draft(fleet, run):
+def test_a_group_goes_back_to_what_was_proven_when_its_follower_loads_no_draft(fleet, run):
+    assert run(hosts=group(fleet), **alone()).exit_code == 0
+    proven = fleet.of_each(lambda node: node.unit, (LEADER, FOLLOWER))
     hosts = group(fleet)
     hosts[FOLLOWER]["mtp_environment"] = {"STANDIN_FAULT": "draft-not-loaded"}
     done = run(hosts=hosts, **alone())
     assert done.exit_code == 2
-    assert {(record["verdict"], record["action"]) for record in done.records.values()} == {("refuted", "rolled_back")}
-    assert draft_model(done.records[FOLLOWER])["status"] == "unmet"
-    assert FOLLOWER in done.records[LEADER]["reason"]
-    assert fleet.on_old_unit() == list(fleet.nodes)
-    assert all(fleet.of_each(lambda node: node.ready).values())
+    leader, follower = done.records[LEADER], done.records[FOLLOWER]
+    assert (follower["verdict"], follower["action"]) == ("refuted", "rolled_back")
+    assert draft_model(follower)["status"] == "unmet"
+    # Nothing is wrong with the leader itself, and its own variables are what they were.
+    assert (leader["verdict"], leader["action"]) == ("inconclusive", "rolled_back")
+    assert FOLLOWER in leader["reason"]
+    assert fleet.of_each(lambda node: node.unit, (LEADER, FOLLOWER)) == proven
+    assert fleet.speculating() == [LEADER, FOLLOWER]
+    assert fleet.nodes[LEADER].ready
 
 
 def group(fleet):

@@ -40,8 +40,9 @@ class Group:
             with contextlib.suppress(OSError):
                 connection.sendall(DISMISSED)
 
-    def wait_until_dismissed(self) -> None:
-        self._dismissed.wait()
+    def when_dismissed(self, call: Callable[[], None]) -> None:
+        """Call ``call``, from another thread, when node 0 lets this one stop; at once if it has done so."""
+        threading.Thread(target=lambda: (self._dismissed.wait(), call()), daemon=True).start()
 
     def _watch(self, connection: socket.socket, lost: Callable[[], None]) -> None:
         try:

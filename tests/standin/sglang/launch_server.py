@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import queue
 import signal
 import sys
 import threading
@@ -28,10 +29,11 @@ from sglang.resolution import Resolution
 from sglang.run import Run
 from sglang.server import Server
 from sglang.settings import Settings, SettingsError, read_settings
-from sglang.shutdown import Shutdown
+from sglang.shutdown import Shutdown, ignore_signals, put_signals
 from sglang.warmup import WarmUp
 
 UVICORN_STARTUP_FAILURE = 3
+DISMISSED = "dismissed"
 
 
 def main(argv: list[str], environ: Mapping[str, str]) -> None:
@@ -160,13 +162,17 @@ def follow(server: Server) -> None:
     """Any node but the first: its ranks work for node 0, and only a dummy answers here, until node 0 stops."""
     run = server.run
     listener = HttpServer(server, FollowerHandler)
-    if run.release.followers_wait_for_node_0:
-        signal.signal(signal.SIGTERM, lambda signum, frame: say_node_0_decides(run))
+    outlived = [signal.SIGTERM] if run.release.followers_wait_for_node_0 else []
+    news: queue.SimpleQueue = queue.SimpleQueue()
+    put_signals(outlived, news)
     run.console.log(
         f"Dummy health check server started in background thread at {run.fields['host']}:{run.fields['port']}"
     )
     serve_in_background(listener)
-    run.group.wait_until_dismissed()
+    run.group.when_dismissed(lambda: news.put(DISMISSED))
+    while news.get() != DISMISSED:
+        say_node_0_decides(run)
+    ignore_signals(outlived)
     run.console.log(f"Scheduler or DataParallelController {os.getpid()} terminated with 0", "error")
     if run.release.says_kill_process_tree:
         say_kill_process_tree(run.console, including_parent=False)

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
-import threading
 import time
+from collections.abc import Iterable
 
 from sglang.failures import say_kill_process_tree
 from sglang.server import DRAINING, Server
@@ -18,15 +19,33 @@ LOOK_SECONDS = 0.05
 REPORT_SECONDS = 5
 
 
+def put_signals(signums: Iterable[int], news: queue.SimpleQueue) -> None:
+    """From now on each of these signals is put into ``news``, and nothing else is done at once.
+
+    A handler interrupts the main thread anywhere, also while that holds the lock of the console or of an Event, for
+    which the handler would wait for ever. ``SimpleQueue.put`` is the one call that the library says is reentrant.
+    """
+    for signum in signums:
+        signal.signal(signum, lambda signum, frame: news.put(signum))
+
+
+def ignore_signals(signums: Iterable[int]) -> None:
+    """For one who ends already: Python takes its own handlers away shortly before it exits, but leaves this."""
+    for signum in signums:
+        signal.signal(signum, signal.SIG_IGN)
+
+
 class Shutdown:
+    SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
     def __init__(self, server: Server):
         self._server = server
-        self._asked = threading.Event()
-        signal.signal(signal.SIGTERM, lambda signum, frame: self._asked.set())
-        signal.signal(signal.SIGINT, lambda signum, frame: self._asked.set())
+        self._asked: queue.SimpleQueue = queue.SimpleQueue()
+        put_signals(self.SIGNALS, self._asked)
 
     def wait(self) -> None:
-        self._asked.wait()
+        self._asked.get()
+        ignore_signals(self.SIGNALS)
 
     def drain(self) -> None:
         server, console = self._server, self._server.run.console

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
+STANDIN = Path(__file__).resolve().parents[2] / "standin"
 READY = "The server is fired up and ready to roll!"
 FOLLOWS = "Dummy health check server started in background thread at 127.0.0.1:"
 
@@ -33,6 +35,39 @@ def group(start_node):
     follower.wait_for(FOLLOWS)
     head.wait_for(READY)
     return head, follower
+
+
+# Runs in the server before all else, as its sitecustomize.
+INTERRUPT = """
+import signal, sys
+
+
+class Interrupted:
+    struck = False
+
+    def write(self, text):
+        sys.__stderr__.write(text)
+        if {words!r} in text and not self.struck:
+            self.struck = True
+            signal.raise_signal(signal.SIGTERM)
+
+    def flush(self):
+        sys.__stderr__.flush()
+
+
+sys.stderr = Interrupted()
+"""
+
+
+@pytest.fixture
+def interrupted_at(tmp_path):
+    """``interrupted_at(words)``: a PYTHONPATH with which SIGTERM comes in the midst of writing a line with them."""
+
+    def interrupted_at(words: str) -> str:
+        (tmp_path / "sitecustomize.py").write_text(INTERRUPT.format(words=words))
+        return f"{tmp_path}:{STANDIN}"
+
+    return interrupted_at
 
 
 def banner(node) -> dict:
@@ -104,6 +139,24 @@ def test_a_follower_does_not_stop_by_itself(group):
     follower.wait_for("SIGTERM received on node_rank 1; waiting for the rank-0 ShutdownReq broadcast")
     assert follower.status("/health") == 200
     assert (head.stop(), follower.wait_for_end()) == (0, 0)
+
+
+@pytest.mark.parametrize("words", ["SIGTERM received on node_rank", "terminated with 0", "kill_process_tree called"])
+def test_sigterm_while_a_follower_writes_a_line_does_not_keep_it_from_ending(start_node, interrupted_at, words):
+    follower, head = start_node(1, STANDIN_PROCESSES="1", PYTHONPATH=interrupted_at(words)), start_node(0)
+    follower.wait_for(FOLLOWS)
+    head.wait_for(READY)
+    follower.process.terminate()
+    follower.wait_for("SIGTERM received on node_rank")
+    assert (head.stop(), follower.wait_for_end()) == (0, 0)
+    assert follower.log[-1].endswith(f"pid={follower.process.pid}")
+
+
+def test_nodes_that_are_asked_to_stop_at_once_and_repeatedly_end_in_order(group):
+    for _time in range(20):
+        for node in group:
+            node.process.terminate()
+    assert [node.wait_for_end() for node in group] == [0, 0]
 
 
 def test_a_node_that_waits_in_vain_loads_nothing_and_dies(start, port):

@@ -143,11 +143,12 @@ def test_the_end_of_a_node_is_noticed(nodes, attempt, lost, noticing):
 
 def test_a_node_that_was_dismissed_has_lost_nobody(nodes, attempt):
     head, follower = groups_of(attempt(*nodes(2)))
-    lost = threading.Event()
+    lost, dismissed = threading.Event(), threading.Event()
     follower.watch(lost.set)
+    follower.when_dismissed(dismissed.set)
     head.watch(lost.set)
     head.dismiss()
-    follower.wait_until_dismissed()
+    assert dismissed.wait(DEADLINE)
     close(follower)
     close(head)
     assert not lost.is_set()

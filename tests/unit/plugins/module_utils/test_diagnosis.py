@@ -138,6 +138,14 @@ def test_memory_that_ran_out_comes_with_figures_and_a_proposal():
         lines, crash("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.")
     )
     assert "from 0.88 to 0.91" in too_low["remedy"]
+    (with_figure,) = diagnosed(
+        lines,
+        crash(
+            "ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.88. Raise"
+            " --mem-fraction-static above 0.903 (minimum viable = 1 - available/pre = 0.9025)."
+        ),
+    )
+    assert "from 0.88 to 0.94 (the server needs more than 0.903)" in with_figure["remedy"]
 
 
 def test_a_port_in_use_and_by_whom():

@@ -34,8 +34,10 @@ def test_ranks_have_to_count_from_0(members):
 
 
 def test_the_hosts_have_to_know_where_to_meet():
-    assert "mtp_dist_init_addr is empty" in group.mistake("a", {"x": 0, "y": 1}, "")
-    assert group.mistake("a", {"x": 0, "y": 1}, "10.0.0.1:20000") == ""
+    for nowhere in ("", None, "10.0.0.1", "10.0.0.1:", "fd00::1", "tcp://10.0.0.1:1"):
+        assert "give HOST:PORT" in group.mistake("a", {"x": 0, "y": 1}, nowhere)
+    for address in ("10.0.0.1:20000", "gpu01.example:20000", "[fd00::1]:20000"):
+        assert group.mistake("a", {"x": 0, "y": 1}, address) == ""
 
 
 def test_a_group_that_was_cut_is_told_by_its_size():
@@ -95,3 +97,49 @@ def test_one_host_speaks_against_another_start_for_all():
 def test_a_run_holds_whole_groups_next_to_each_other(hosts, said):
     assert said in group.incomplete(hosts, FLEET)
     assert bool(group.incomplete(hosts, FLEET)) == bool(said)
+
+
+def kept(unproven, generation, last_known_good):
+    return {"unproven": unproven, "generation": generation, "last_known_good_generation": last_known_good}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "leaving"),
+    [
+        # Refused as a whole, and a rollback of what was proven.
+        (kept(True, "3", "2"), kept(True, "3", "2"), ["a", "b"]),
+        (kept(False, "3", "2"), kept(False, "3", "2"), ["a", "b"]),
+        (kept(True, "1", ""), kept(True, "1", ""), ["a", "b"]),
+        # Killed between the two writes: the second is still where the first has to go.
+        (kept(True, "3", "2"), kept(False, "2", "1"), ["a"]),
+        (kept(True, "1", ""), kept(False, "", ""), ["a"]),
+        # Killed between the two notes of proof.
+        (kept(False, "3", "2"), kept(True, "3", "2"), ["a", "b"]),
+        # Only a file beside the unit of the second was changed.
+        (kept(False, "3", "2"), kept(True, "3", "3"), ["b"]),
+    ],
+)
+def test_a_group_comes_back_to_one_generation(first, second, leaving):
+    assert group.going_back({"a": first, "b": second}) == leaving
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (kept(True, "4", "3"), kept(True, "4", "2")),
+        (kept(False, "3", "2"), kept(False, "3", "1")),
+        (kept(True, "4", "3"), kept(False, "2", "1")),
+    ],
+)
+def test_a_group_without_a_generation_in_common_says_so(first, second):
+    with pytest.raises(group.NoWayBack, match="not of one generation"):
+        group.going_back({"a": first, "b": second})
+
+
+def test_a_generation_changes_with_what_any_host_would_start():
+    launches = {"a": {"mtp__own_launch": "x"}, "b": {"mtp__own_launch": "y"}}
+    other = {"a": {"mtp__own_launch": "x"}, "b": {"mtp__own_launch": "z"}}
+    members = {"a": 0, "b": 1}
+    assert len(group.generation(members, launches)) == 16
+    assert group.generation(members, launches) != group.generation(members, other)
+    assert group.generation({}, launches) == ""

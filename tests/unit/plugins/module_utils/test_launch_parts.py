@@ -43,13 +43,15 @@ def test_no_unit_has_its_drop_ins_all_the_same(write, tmp_path):
 
 
 @pytest.mark.parametrize("other", ["units/b.service", "units/b.service.d/x.conf", "units/sglang@.service"])
-def test_a_file_that_another_unit_names_is_no_part(write, other):
+def test_a_file_that_another_unit_names_too_is_a_part_and_is_known_as_shared(write, other):
     config = write("server.yaml")
     text = "ExecStart=/x --config %s\n" % config
     unit = write("units/a.service", text)
-    assert names(launch_parts.find(unit, text)) == ["server.yaml"]
+    assert not launch_parts.named_elsewhere(unit, str(config))
     write(other, "[Service]\nEnvironmentFile=-%s\n" % config)
-    assert launch_parts.find(unit, text) == ()
+    assert launch_parts.named_elsewhere(unit, str(config))
+    # Whether the other unit is there must not make this one look changed.
+    assert names(launch_parts.find(unit, text)) == ["server.yaml"]
 
 
 def test_another_name_of_the_unit_and_a_longer_path_are_no_other_use(write, tmp_path):
@@ -58,8 +60,8 @@ def test_another_name_of_the_unit_and_a_longer_path_are_no_other_use(write, tmp_
     unit = write("units/a.service", text)
     (tmp_path / "units" / "alias.service").symlink_to("a.service")
     write("units/b.service", "ExecStart=/x --config %s.old --config /srv%s\n" % (config, config))
-    assert names(launch_parts.find(unit, text)) == ["server.yaml"]
+    assert not launch_parts.named_elsewhere(unit, str(config))
 
 
 def test_the_environment_of_the_whole_system_is_no_part():
-    assert launch_parts.named_elsewhere("/nowhere/a.service", "/etc/environment")
+    assert launch_parts.find("/nowhere/a.service", "[Service]\nEnvironmentFile=/etc/environment\n") == ()

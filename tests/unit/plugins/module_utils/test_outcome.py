@@ -116,8 +116,25 @@ def test_an_audit_leaves_untouched_whatever_it_sees():
     ],
 )
 def test_a_rollback_is_proven_when_the_old_server_is_ready(restored, verdict):
-    record = outcome.rollback_outcome({"restored": restored})
+    record = outcome.rollback_outcome({"restored": restored, "unit_restored": {"changed": True}})
     assert (record["verdict"], record["action"]) == (verdict, "rolled_back")
+
+
+def test_a_rollback_that_changes_nothing_is_skipped():
+    assert outcome.rollback_outcome({"restored": {"ready": True}})["action"] == "skipped"
+
+
+def test_a_host_whose_group_does_not_come_along_has_shown_nothing_wrong():
+    hindered = {"msg": "Of its mtp_group gpu02 did not get through this step (start 1), and a group acts as one."}
+    steps = {"unit": WRITTEN, "restart": RESTARTED, "verify": PROVEN, "failure": hindered, "restored": {"ready": True}}
+    record = outcome.deployment_outcome(steps)
+    assert (record["verdict"], record["action"]) == ("inconclusive", "rolled_back")
+
+
+def test_a_host_that_was_lost_on_its_way_back_still_has_what_was_deployed():
+    lost = {"unreachable": True, "msg": "Connection timed out"}
+    steps = {"unit": WRITTEN, "restart": RESTARTED, "verify": lost, "failure": lost, "restored": {"msg": "lost"}}
+    assert outcome.deployment_outcome(steps)["action"] == "deployed"
 
 
 def test_a_module_that_was_cut_off_is_called_that():

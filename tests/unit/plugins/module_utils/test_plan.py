@@ -32,7 +32,7 @@ def test_what_going_back_would_do():
 
 def test_a_host_that_can_not_be_deployed_says_why():
     findings = {"gpu01": finding(problem="No draft path."), "gpu02": finding(), "gpu03": finding()}
-    assert plan.lines(BATCHES, findings, {})[1].endswith("can't be deployed: No draft path.")
+    assert plan.lines(BATCHES, findings, {})[1].endswith("would fail: No draft path.")
 
 
 def test_batches_follow_each_other_and_each_takes_as_long_as_its_slowest_start():
@@ -42,7 +42,7 @@ def test_batches_follow_each_other_and_each_takes_as_long_as_its_slowest_start()
 
 def test_starts_that_are_not_known_are_said():
     assert "not known yet" in plan_of(first=RESTART)[-1]
-    assert "No earlier start is known of 1 hosts." in plan_of(RESTART, RESTART, seconds={"gpu01": 9.0})[-1]
+    assert "No earlier start is known of 1 of them." in plan_of(RESTART, RESTART, seconds={"gpu01": 9.0})[-1]
 
 
 def test_no_restart_takes_no_time():

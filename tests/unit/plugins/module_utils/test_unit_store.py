@@ -312,7 +312,11 @@ def test_a_file_that_another_unit_names_too_is_left_alone(node):
     node.write_parts("first: 1", limits="first limits")
     go_back(node)
     assert node.config.read_text() == "first: 1"
-    assert node.launch() == {"sglang.service": node.unit("old"), "limits.conf": "old limits"}
+    assert node.launch() == {
+        "sglang.service": node.unit("old"),
+        "limits.conf": "old limits",
+        "server.yaml": "first: 1",
+    }
 
 
 def test_a_file_that_another_unit_names_since_is_left_alone(node):
