@@ -138,7 +138,8 @@ def test_both_ranks_have_to_show_the_draft_model(old_server, deploy, inventory_v
     threads = {"SGLANG_CPU_OMP_THREADS_BIND": "0|1"}
     run = deploy(mtp_tensor_parallel_size=2, mtp_environment={**inventory_variables["mtp_environment"], **threads})
     assert (run.exit_code, outcome(run)) == (0, ("proven", "deployed"))
-    assert [evidence["rank"] for evidence in condition(run, "draft_model")["evidence"]] == ["TP0", "TP1"]
+    # The ranks load at the same time, and log in any order.
+    assert {evidence["rank"] for evidence in condition(run, "draft_model")["evidence"]} == {"TP0", "TP1"}
     assert "accept length 4.00" in reason(run)
 
 
