@@ -82,9 +82,7 @@ def test_brakes_that_the_operator_set_in_ansible_change_nothing(fleet, how):
     assert run.acted_on() == ["gpu01", "gpu02"]
     assert run.records["gpu02"]["action"] == "deployed"
     assert run.output.count("TASK [Open the ledger of this rollout]") == 1
-    assert [line for line in run.output.splitlines() if line.endswith("hosts proven, 1 refuted, 2 inconclusive")] == [
-        "1 of 4 hosts proven, 1 refuted, 2 inconclusive"
-    ]
+    assert run.output.splitlines().count("1 of 4 hosts proven, 1 refuted, 2 inconclusive") == 1
 
 
 def test_an_unreachable_host_stops_later_batches(fleet):
