@@ -52,8 +52,18 @@ def old_server(host):
     assert "speculative" not in before
     yield
     put(host, UNIT, before)
-    host.check_output("rm --recursive --force /var/lib/llmops-sglang %s.d && systemctl daemon-reload", UNIT)
-    host.check_output("systemctl restart sglang.service")
+    host.check_output("rm --recursive --force /var/lib/llmops-sglang %s.d", UNIT)
+    restart_by_hand(host)
+
+
+@pytest.fixture
+def restart_server(host):
+    """A function that starts the server anew by hand, and waits until it is ready."""
+    return lambda: restart_by_hand(host)
+
+
+def restart_by_hand(host):
+    host.check_output("systemctl daemon-reload && systemctl restart sglang.service")
     host.check_output("timeout 30 sh -c 'until curl --silent --fail %s; do sleep 0.2; done'", HEALTH)
 
 

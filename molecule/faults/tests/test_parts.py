@@ -28,10 +28,11 @@ def forget_parts(host):
 
 
 def test_a_file_that_kills_every_server_is_taken_back_with_the_unit(
-    host, deploy, old_unit, forget_parts, put_file, tmp_path
+    host, deploy, old_unit, forget_parts, put_file, restart_server, tmp_path
 ):
     put_file(DROP_IN, "[Service]\nEnvironmentFile=%s\n" % ENVIRONMENT, "644")
     put_file(ENVIRONMENT, "LAUNCH=old\n")
+    restart_server()
     new = {ENVIRONMENT: "LAUNCH=new\nSTANDIN_FAULT=oom\n", ADDED: "[Service]\nLimitNOFILE=4096\n"}
     changes = [{"ansible.builtin.copy": {"dest": path, "content": text, "mode": "0600"}} for path, text in new.items()]
     (tmp_path / "change.yml").write_text(json.dumps(changes), encoding="utf-8")
