@@ -62,7 +62,7 @@ def lost_host(steps):
     """
     for result in steps.values():
         if isinstance(result, dict) and result.get("unreachable"):
-            return result.get("msg") or "The connection was lost."
+            return "The host can't be reached: %s" % (result.get("msg") or "the connection was lost.")
     return ""
 
 

@@ -93,6 +93,7 @@ def test_an_unreachable_host_stops_later_batches(fleet):
     assert (run.records["gpu01"]["verdict"], run.records["gpu01"]["action"]) == ("inconclusive", "untouched")
     assert run.records["gpu02"]["verdict"] == "proven"
     assert run.acted_on() == ["gpu02"]
+    assert run.records["gpu01"]["reason"].startswith("The host can't be reached: ")
     assert "gpu01 is inconclusive" in run.records["gpu03"]["reason"]
     assert "1 of 4 hosts proven" in run.output
 

@@ -153,7 +153,7 @@ def test_a_rollback_of_a_host_that_was_never_deployed_to_is_skipped():
 def test_a_host_that_was_lost_on_the_way_is_never_proven(step):
     steps = {"unit": WRITTEN, "restart": RESTARTED, "verify": PROVEN, "prove": PROVEN, "soak": PROVEN}
     steps[step] = dict(steps.get(step, {}), unreachable=True, msg="Connection timed out")
-    assert outcome.lost_host(steps) == "Connection timed out"
+    assert outcome.lost_host(steps) == "The host can't be reached: Connection timed out"
     assert outcome.deployment_outcome(steps)["verdict"] == "inconclusive"
     assert outcome.audit_outcome(steps)["verdict"] == "inconclusive"
 
