@@ -22,6 +22,16 @@ def test_a_server_that_dies_is_started_as_often_as_allowed(fleet):
     assert run.records["gpu01"]["reason"].startswith("It died.")
 
 
+def test_the_old_server_gets_as_many_starts_as_the_new_one(fleet):
+    died = {"failed": True, "ready": False, "msg": "It died.", "diagnosis": [{"code": "child_died"}]}
+    refuted = {"failed": True, "msg": "No draft model was loaded.", "verdict": "refuted", "conditions": []}
+    fleet.add("gpu01", mtp_verify=refuted, server_ready=died)
+    run = fleet.run(mtp_start_attempts=3)
+    back = run.calls["gpu01"][run.calls["gpu01"].index("service_unit restored") :]
+    assert back.count("service_restart") == 3
+    assert "THE LAST KNOWN GOOD SERVER IS NOT BACK: It died." in run.records["gpu01"]["reason"]
+
+
 def test_a_server_that_is_refuted_alive_is_not_started_again(fleet):
     fleet.add("gpu01", mtp_verify=NO_DRAFT)
     run = fleet.run()
