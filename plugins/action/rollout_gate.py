@@ -62,7 +62,9 @@ class ActionModule(ActionBase):
             return {"failed": True, "msg": str(error)}
 
     def _open(self, book, args, task_vars):
-        planned = plan_batches(args, list(task_vars["ansible_play_hosts_all"]), task_vars["hostvars"])
+        hosts = list(task_vars["ansible_play_hosts_all"])
+        groups = group.all_groups(hosts, task_vars["hostvars"])
+        planned = plan_batches(args, hosts, groups)
         warn_of_few_forks(max(planned))
         stale = ""
         if not self._task.check_mode:
@@ -77,7 +79,7 @@ class ActionModule(ActionBase):
             "ledger": book.folder,
             "taken_over": stale,
             "batches": planned,
-            "groups": group.all_groups(list(task_vars["ansible_play_hosts_all"]), task_vars["hostvars"]),
+            "groups": groups,
         }
 
     def _check(self, book, args, task_vars):
@@ -143,15 +145,15 @@ def ask_operator(decision, batch_hosts):
     return gate.GateDecision(False, False, "Not started: the operator said no. %s" % decision.reason, decision.batch)
 
 
-def plan_batches(args, hosts, hostvars):
+def plan_batches(args, hosts, groups):
     """How many hosts each batch holds, in their order.
 
     :raises ValueError: for sizes that are none, and for groups of hosts that no batch can hold.
     """
-    wrong = "" if args["purpose"] == "verify" else group.incomplete(hosts, hostvars)
+    wrong = "" if args["purpose"] == "verify" else group.incomplete(hosts, groups)
     if wrong:
         raise ValueError(wrong)
-    planned = batches.cut(hosts, batches.sizes(args["batches"]), group.groups_of(hosts, hostvars))
+    planned = batches.cut(hosts, batches.sizes(args["batches"]), group.names_by_host(groups))
     return [len(batch) for batch in planned]
 
 

@@ -121,27 +121,25 @@ def all_may_start_again(members, variables):
 
 def all_groups(hosts, variables):
     """Each group that one of ``hosts`` is in, with all its members; one walk over the inventory for all of them."""
-    wanted = set(groups_of(hosts, variables).values())
-    groups = {name: {} for name in wanted}
-    for host in variables if wanted else ():
+    groups = {}
+    for host in variables:
         name = variables[host].get("mtp_group")
-        if name in wanted:
-            groups[name][host] = _rank(variables[host])
-    return groups
+        if name:
+            groups.setdefault(name, {})[host] = _rank(variables[host])
+    return {name: members for name, members in groups.items() if not members.keys().isdisjoint(hosts)}
 
 
-def groups_of(hosts, variables):
-    """The hosts among ``hosts`` that belong to a group, each with the name of its group."""
-    named = {host: variables[host].get("mtp_group") for host in hosts}
-    return {host: name for host, name in named.items() if name}
+def names_by_host(groups):
+    """Each host of the groups with the name of its group."""
+    return {host: name for name, members in groups.items() for host in members}
 
 
-def incomplete(hosts, variables):
+def incomplete(hosts, groups):
     """What keeps the groups of a run from acting as one, as a sentence; ``""`` when nothing does.
 
-    :arg hosts: the hosts of the run, in its order.
+    :arg hosts: the hosts of the run, in its order; ``groups``: theirs, as :func:`all_groups` finds them.
     """
-    for name, members in all_groups(hosts, variables).items():
+    for name, members in groups.items():
         missing = [host for host in members if host not in hosts]
         if missing:
             return "%s of mtp_group %s is not part of this run, and a group acts as one: name all of it in --limit." % (

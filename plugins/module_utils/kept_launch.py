@@ -34,6 +34,11 @@ class Launch:
         """The unit's text, None for no unit."""
         return self.unit.text if self.unit else None
 
+    @property
+    def written_at(self):
+        """When the unit was written, in seconds since the epoch; 0.0 for no unit."""
+        return self.unit.written_at if self.unit else 0.0
+
 
 class KeptLaunch:
     """The launch that is kept as ``name`` in ``folder``; its unit belongs to ``unit_path``."""

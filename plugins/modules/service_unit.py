@@ -285,7 +285,6 @@ def mark_proven(module, store):
     """Take the candidate's mark away; the unit on disk stays as it is."""
     launch = store.on_disk
     unproven = store.unproven
-    written_at = launch.unit.written_at if launch.unit else 0.0
     instance = service.read_instance(module.run_command, module.params["name"])
     late = [part.path for part in launch.parts if instance.main_pid and is_newer(part.written_at, start_of(instance))]
     if unproven and late:
@@ -296,13 +295,13 @@ def mark_proven(module, store):
     elif unproven and not module.check_mode:
         store.mark_proven()
     marked = unproven and not late
-    return Step(launch.text, written_at, launch.parts, unproven and not marked, marked)
+    return Step(launch.text, launch.written_at, launch.parts, unproven and not marked, marked)
 
 
 def inspect(module, store):
     """Change nothing."""
     launch = store.on_disk
-    return Step(launch.text, launch.unit.written_at if launch.unit else 0.0, launch.parts, store.unproven)
+    return Step(launch.text, launch.written_at, launch.parts, store.unproven)
 
 
 def restore(module, store):
@@ -342,8 +341,7 @@ def stay(module, store):
             "was there before, or deploy again" % (module.params["name"], module.params["state_directory"])
         )
     launch = store.on_disk
-    written_at = launch.unit.written_at if launch.unit else 0.0
-    return Step(launch.text, written_at, launch.parts, False, nothing_to_restore=True)
+    return Step(launch.text, launch.written_at, launch.parts, False, nothing_to_restore=True)
 
 
 def check_unit(module, text):
